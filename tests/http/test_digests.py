@@ -11,11 +11,13 @@ from reedbed.domain.ai import Breaker, Budget, Usage
 from reedbed.domain.failures import untranslated
 from reedbed.roles.app import Application
 from reedbed.services.digests import DIGEST_JOB as JOB_KIND
+from reedbed.services.digests import JOB_KIND as DIGEST_MAIL
 from reedbed.services.jobs import claim, run
 from reedbed.services.runtime import AiPolicy, Runtime
 from reedbed.store import ai, summaries
 from reedbed.worker.jobs import HANDLERS
 from tests.clients import Client, SignIn
+from tests.services.test_digests import Post
 from tests.services.writing import STORY, Desk
 
 HTMX = {"HX-Request": "true"}
@@ -38,6 +40,46 @@ async def test_a_digest_is_pending_first_and_ready_later(reader: Client, desk: D
     assert '<a href="/summaries" aria-current="page">' in shown, "the sidebar tells where one is"
     assert (await reader.delete(f"/api/v1/digests/{said['id']}")).status_code == 204
     assert (await reader.get(f"/api/v1/digests/{said['id']}")).status_code == 404
+
+
+async def test_a_digest_is_mailed_when_its_reader_asks(app: Application, by_cookie: SignIn, desk: Desk) -> None:
+    client = await by_cookie()
+    await desk.entry()
+    made = (await client.post("/api/v1/digests", headers=FORM)).json()["id"]
+    refused = await client.post(f"/api/v1/digests/{made}/mail", headers=FORM)
+    assert refused.status_code == 409 and "cannot send mail" in refused.json()["error"]["message"]
+    post = Post()
+    app.state.runtime = desk.harness.runtime = replace(desk.runtime, mailer=post)
+    refused = await client.post(f"/api/v1/digests/{made}/mail", headers=FORM)
+    assert refused.status_code == 409 and refused.json()["error"]["message"] == "This digest is not ready yet."
+    await work(app.state.runtime)
+    await client.put("/api/v1/digests/schedule", json={"time": "07:30", "mail": False}, headers=FORM)
+    assert (await client.post(f"/api/v1/digests/{made}/mail", headers=FORM)).status_code == 202
+    await work(app.state.runtime)
+    page = LexborHTMLParser((await client.get(f"/digests/{made}")).text)
+    assert page.css_first(f'form[action="/digests/{made}/mail"] button').text(strip=True) == "E-mail it to me"
+    assert (await client.post(f"/digests/{made}/mail", headers=FORM)).status_code == 303
+    await work(app.state.runtime)
+    assert [letter.to for letter in post.letters] == ["reader@example.org"] * 2
+    assert (await client.post("/api/v1/digests/999/mail", headers=FORM)).status_code == 404
+
+
+async def test_a_digest_tells_how_long_it_is_and_why_it_is_in_this_order(by_cookie: SignIn, desk: Desk) -> None:
+    client = await by_cookie()
+    liked = await desk.entry()
+    for key in ("1", "2", "3"):
+        other = await desk.entry(STORY.replace("bridge", key), title=f"Another story {key}")
+        await client.patch(f"/api/v1/entries/{other}", json={"starred": True}, headers=FORM)
+    made = (await client.post("/api/v1/digests", headers=FORM)).json()["id"]
+    await work(desk.runtime)
+    said = (await client.get(f"/api/v1/digests/{made}")).json()
+    assert said["minutes_to_read"] == 1 and said["left_out"] == 0
+    assert str(liked) in said["liked_ids"]
+    page = LexborHTMLParser((await client.get(f"/digests/{made}")).text)
+    assert "1 min to read" in page.css_first(".mast-head").text()
+    why = page.css_first(".order-why")
+    assert why.css_first("summary").text() == "How this order was made"
+    assert "1 outlet" in why.css_first("li").text() and "You like to read this" in why.css_first("li").text()
 
 
 async def test_nothing_to_tell_is_404_in_the_words_of_the_contract(reader: Client, desk: Desk) -> None:
@@ -254,5 +296,5 @@ async def _left_alone(app: Application, desk: Desk) -> None:
 
 
 async def work(runtime: Runtime) -> None:
-    while (job := await claim(runtime, [JOB_KIND])) is not None:
+    while (job := await claim(runtime, [JOB_KIND, DIGEST_MAIL])) is not None:
         await run(runtime, job, HANDLERS[job.kind])

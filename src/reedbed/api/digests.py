@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from fastapi import Response
 from pydantic import Field
 
-from reedbed.domain.digests import Digest, DigestScope, digest_markdown, minute_of
+from reedbed.domain.digests import Digest, DigestScope, digest_markdown, minute_of, minutes_to_read
 from reedbed.domain.errors import NotFound
 from reedbed.domain.pagination import page_limit
 from reedbed.domain.records import record
@@ -16,7 +16,7 @@ from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel, FailureName, FailureText, JsonId, ListPage, ResponseModel, Timestamp
 from reedbed.http.params import IdPath, PageCursor, PageLimit, before_of, newest_first
 from reedbed.http.responses import ApiRouter, Json
-from reedbed.services.digests import ask_digest, delete_digest, end_schedule, get_digest, set_schedule
+from reedbed.services.digests import ask_digest, delete_digest, end_schedule, get_digest, send_digest_now, set_schedule
 from reedbed.services.users import preferences_of
 from reedbed.store import digests
 from reedbed.store.digests import Schedule
@@ -92,6 +92,11 @@ class DigestResponse(ScopeResponse):
     feeds: int
     items: Annotated[int, Field(description="Number of events; entries about the same event count once.")]
     dropped: Annotated[int, Field(description="Sentences left out because no entry supported them.")]
+    left_out: Annotated[int, Field(description="Events that the digest leaves out.")]
+    minutes_to_read: int
+    liked_ids: Annotated[
+        Sequence[JsonId], Field(description="Sources that stand higher because the user likes to read such entries.")
+    ]
     since: Timestamp
     until: Timestamp
     created_at: Timestamp
@@ -180,6 +185,17 @@ async def markdown(runtime: CurrentRuntime, caller: CurrentCaller, digest_id: Id
     return Response(text, 200, headers, "text/markdown; charset=utf-8")
 
 
+@router.post(
+    "/{digest_id}/mail",
+    status_code=202,
+    summary="Send a digest to the user's own address",
+    description="409 if the digest is not ready or the server cannot send mail.",
+)
+async def mail(runtime: CurrentRuntime, caller: CurrentCaller, digest_id: IdPath) -> Response:
+    await send_digest_now(runtime, caller.user, digest_id)
+    return Response(status_code=202)
+
+
 @router.delete("/{digest_id}", status_code=204, summary="Delete a digest")
 async def delete(runtime: CurrentRuntime, caller: CurrentCaller, digest_id: IdPath) -> Response:
     await delete_digest(runtime, caller.user_id, digest_id)
@@ -196,6 +212,7 @@ def _digest_response(digest: Digest) -> DigestResponse:
         digest.text,
         digest.scope,
         built_in=digest.model == EXTRACT,
+        minutes_to_read=minutes_to_read(digest.text),
         paragraphs=paragraphs,
         sources=[CitedSourceResponse.of(source, feed_title=source.feed) for source in digest.text.sources],
     )

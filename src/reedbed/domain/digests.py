@@ -79,6 +79,10 @@ TOP, MAX_TOP, MANY_OUTLETS = 4, 12, 4
 """The lead and the three items beside it, and more if so many outlets report them."""
 MAX_FOLDERS, MAX_FEEDS, PER_FOLDER, MORE = 6, 4, 3, 8
 MAX_INTEREST, MAX_CARE = 0.4, 1.0
+LIKED_FEED, LIKED_ENTRY = 0.2, 0.65
+"""Who cares so much likes to read a feed or an entry. An entry of which nothing is known has half of `MAX_CARE`."""
+READ_PER_MINUTE = 1_400
+"""Characters of an alphabet; one of a script without spaces takes as long as three."""
 LEAD = 400
 MAX_SOURCES = 10
 SPAN = DAY
@@ -149,6 +153,8 @@ class DigestText:
     """The picture of the first item."""
     left_out: int = 0
     """Items that the digest leaves out."""
+    liked_ids: tuple[int, ...] = ()
+    """Sources that stand higher because the reader likes to read such entries."""
 
 
 @record
@@ -264,6 +270,15 @@ def interest_of(stars: Mapping[int, int]) -> dict[int, float]:
     return {feed_id: min(MAX_INTEREST, 0.1 * math.log2(1 + count)) for feed_id, count in stars.items()}
 
 
+def liked_ids(
+    entries: Iterable[PromptContext], interest: Mapping[int, float], cares: Mapping[int, float] | None = None
+) -> frozenset[int]:
+    """The entries that the reader likes to read, by the same measures as `importance`."""
+    if cares:
+        return frozenset(entry.entry_id for entry in entries if cares.get(entry.entry_id, 0.0) >= LIKED_ENTRY)
+    return frozenset(entry.entry_id for entry in entries if interest.get(entry.feed_id, 0.0) >= LIKED_FEED)
+
+
 def compose(items: Sequence[Item], apart: Collection[int] = ()) -> tuple[Paragraph, ...]:
     """A front page: the most important items, then the folders in the reader's order, then single lines.
 
@@ -283,6 +298,13 @@ def compose(items: Sequence[Item], apart: Collection[int] = ()) -> tuple[Paragra
     if more:
         parts.append(Paragraph("", tuple(map(_calm_headline, more)), "more"))
     return tuple(parts)
+
+
+def lead_image(paragraphs: Sequence[Paragraph], contexts: Iterable[PromptContext]) -> str:
+    """Of an entry that the first sentence cites."""
+    lead = paragraphs[0].sentences[0] if paragraphs else Sentence("", ())
+    images = {context.entry_id: context.image for context in contexts}
+    return next((image for id_ in lead.entry_ids if (image := images.get(id_, ""))), "")
 
 
 def _each_event_once(items: Sequence[Item], apart: Collection[int]) -> list[Item]:
@@ -385,6 +407,14 @@ def next_time(minute: int, zone: tzinfo, now: Instant) -> Instant:
 
 
 # --- Rendering
+
+
+def minutes_to_read(text: DigestText) -> int:
+    titles = {source.entry_id: source.title for source in text.sources}
+    sentences = [sentence for paragraph in text.paragraphs for sentence in paragraph.sentences]
+    leads = (titles.get(id_, "") for sentence in sentences for id_ in sentence.entry_ids[:1])
+    read = "".join((*leads, *(sentence.text for sentence in sentences)))
+    return max(1, round(sum(3 if "\u2e80" <= char <= "\uffef" else 1 for char in read) / READ_PER_MINUTE))
 
 
 def digest_title(digest: Digest) -> str:

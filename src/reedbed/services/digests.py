@@ -29,6 +29,8 @@ from reedbed.domain.digests import (
     compose,
     group,
     interest_of,
+    lead_image,
+    liked_ids,
     next_time,
     sources_of,
 )
@@ -82,10 +84,14 @@ GIVE_UP_AFTER = 12 * HOUR
 UNKNOWN_LINK = "This link is not valid. Log in and look under Digests."
 
 
-async def send_digest(runtime: Runtime, user: User, digest_id: int) -> None:
-    """Enqueue the email. The digest is on the page whether or not the email is sent."""
-    if runtime.mailer is not None:
-        await enqueue(runtime, JOB_KIND, {"digest_id": digest_id}, user_id=user.id)
+async def send_digest_now(runtime: Runtime, user: User, digest_id: int) -> None:
+    """Enqueue the email because the user asks for this one, whether or not digests come by email every day."""
+    digest = await get_digest(runtime, user.id, digest_id)
+    if runtime.mailer is None:
+        raise Conflict(NO_MAIL, field="mail")
+    if digest.status != "ready":
+        raise Conflict(NOT_READY)
+    await enqueue(runtime, JOB_KIND, {"digest_id": digest_id, "asked": True}, user_id=user.id)
 
 
 async def mail_digest(runtime: Runtime, job: Job) -> Done | Later:
@@ -95,7 +101,7 @@ async def mail_digest(runtime: Runtime, job: Job) -> Done | Later:
         user = await users.get(tx, job.user_id)
         digest = await digests.get(tx, job.user_id, job.payload["digest_id"])
         schedule = await digests.schedule_of(tx, job.user_id)
-    unwanted = schedule is not None and not schedule.mail
+    unwanted = schedule is not None and not schedule.mail and not job.payload.get("asked")
     if user is None or user.disabled_at is not None or digest is None or unwanted or runtime.mailer is None:
         return Done()
     email = digest_email(user.email, digest, _mail_of(runtime, user, digest, schedule))
@@ -228,6 +234,7 @@ INTEREST_SPAN = 90 * DAY
 READ_PER_ITEM = 3
 """So many articles of an item are given to a model."""
 NO_SUCH_DIGEST = "There is no such digest"
+NOT_READY = "This digest is not ready yet."
 
 
 async def ask_digest(
@@ -303,13 +310,16 @@ async def _write(runtime: Runtime, job: Job, user: User, digest: Digest) -> None
         stars = await digests.stars_by_feed(tx, user.id, runtime.now() - INTEREST_SPAN)
         cares = await digest_interest(tx, user, rows, MAX_CARE)
         known = await known_stories(tx, user.id, [row.id for row in rows])
-    items = await asyncio.to_thread(group, contexts, interest_of(stars), cares, known)
+    interest = interest_of(stars)
+    items = await asyncio.to_thread(group, contexts, interest, cares, known)
     await report_job_progress(runtime, job, 1, 2, {"digest_id": digest.id})
     uses_model = variant.model != EXTRACT
     text = await _text_from_model(runtime, user, variant, contexts, items, known.apart) if uses_model else None
     if text is None:
         text = replace(_text(contexts, items, compose(items, known.apart), dropped=0), fallback=uses_model)
         variant = BUILT_IN
+    liked = liked_ids(contexts, interest, cares)
+    text = replace(text, liked_ids=tuple(source.entry_id for source in text.sources if source.entry_id in liked))
     async with runtime.db.write() as tx:
         now = runtime.now()
         await digests.finish(
@@ -334,8 +344,8 @@ async def _deliver(runtime: Runtime, user: User, digest_id: int, *, mail: bool) 
         await enqueue_shared_note(tx, user.id, targets, digest_note(digest), runtime.now())
     if preferences_of(user).spoken_digests and may_read_aloud(runtime, preferences_of(user)):
         await request_spoken(runtime, user, "digest", digest_id)
-    if mail:
-        await send_digest(runtime, user, digest.id)
+    if mail and runtime.mailer is not None:
+        await enqueue(runtime, JOB_KIND, {"digest_id": digest_id}, user_id=user.id)
 
 
 async def _text_from_model(
@@ -425,16 +435,9 @@ def _text(
         feeds=len({context.feed_id for context in contexts}),
         items=len(items),
         dropped=dropped,
-        image=_picture(paragraphs, contexts),
+        image=lead_image(paragraphs, contexts),
         left_out=max(0, len(items) - sum(len(paragraph.sentences) for paragraph in paragraphs)),
     )
-
-
-def _picture(paragraphs: Sequence[Paragraph], contexts: Sequence[PromptContext]) -> str:
-    """Of an entry that the first sentence cites."""
-    lead = paragraphs[0].sentences[0] if paragraphs else Sentence("", ())
-    images = {context.entry_id: context.image for context in contexts}
-    return next((image for id_ in lead.entry_ids if (image := images.get(id_, ""))), "")
 
 
 async def _fail(runtime: Runtime, digest: Digest, failure: Failure) -> None:

@@ -283,6 +283,7 @@ def _load_text(content: str) -> DigestText:
         fallback=fields.get("fallback", False),
         image=fields.get("image", ""),
         left_out=fields.get("left_out", 0),
+        liked_ids=tuple(fields.get("liked_ids", ())),
     )
 
 

@@ -1,6 +1,6 @@
 """Digests: list, show, generate, schedule and delete them, and unsubscribe from digest e-mails."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import tzinfo
 from urllib.parse import parse_qsl, urlencode
@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from reedbed.domain import digests
 from reedbed.domain import digests as cited
-from reedbed.domain.digests import Digest, DigestScope, minute_of
+from reedbed.domain.digests import Digest, DigestScope, minute_of, minutes_to_read
 from reedbed.domain.errors import Invalid, NotFound, Unavailable
 from reedbed.domain.listening import SPOKEN_PER_MINUTE
 from reedbed.domain.records import record
@@ -25,6 +25,7 @@ from reedbed.services.digests import (
     end_digest_mail,
     end_schedule,
     get_digest,
+    send_digest_now,
     set_schedule,
     verify_unsubscribe_token,
 )
@@ -135,7 +136,7 @@ def digest_page(
     digest: Digest, scopes: Scopes, marks: Mapping[int, FeedMark], now: Instant, zone: tzinfo, image: str = ""
 ) -> DigestPage:
     sources = {source.entry_id: source for source in source_views(digest.text.sources, marks, now, zone)}
-    paragraphs = digest.text.paragraphs
+    paragraphs, minutes = digest.text.paragraphs, minutes_to_read(digest.text)
     return DigestPage(
         id=digest.id,
         title=translate("Digest, %(when)s", when=full_time(digest.until, now, zone).words),
@@ -146,13 +147,14 @@ def digest_page(
         by=writer_of(digest),
         built_in=digest.model == EXTRACT,
         fallback=digest.text.fallback,
-        paragraphs=tuple(_paragraph(paragraph, sources) for paragraph in paragraphs),
+        paragraphs=tuple(_paragraph(paragraph, sources, digest.text.liked_ids) for paragraph in paragraphs),
         entry_ids=tuple(sources),
         sources=() if all(paragraph.kind for paragraph in paragraphs) else tuple(sources.values()),
         image=image,
         left_out=ngettext("%(num)s item was left out.", "%(num)s items were left out.", digest.text.left_out)
         if digest.text.left_out
         else "",
+        reading_time=ngettext("%(num)s min to read", "%(num)s min to read", minutes) if paragraphs else "",
     )
 
 
@@ -208,15 +210,24 @@ def facts_of(digest: Digest) -> str:
     return f"{facts} {left_out}"
 
 
-def _paragraph(paragraph: digests.Paragraph, sources: Mapping[int, SourceView]) -> ParagraphView:
-    sentences = tuple(_sentence(sentence, sources) for sentence in paragraph.sentences)
+def _paragraph(
+    paragraph: digests.Paragraph, sources: Mapping[int, SourceView], liked: Collection[int]
+) -> ParagraphView:
+    sentences = tuple(_sentence(sentence, sources, liked) for sentence in paragraph.sentences)
     heading = translate("Top stories") if paragraph.kind == "top" else paragraph.heading or translate("And more")
     return ParagraphView(heading, sentences, paragraph.kind)
 
 
-def _sentence(sentence: cited.Sentence, sources: Mapping[int, SourceView]) -> SentenceView:
+def _sentence(sentence: cited.Sentence, sources: Mapping[int, SourceView], liked: Collection[int]) -> SentenceView:
     cites = tuple(sources[id_] for id_ in sentence.entry_ids if id_ in sources)
-    return SentenceView(sentence.text, cites, sentence.language)
+    return SentenceView(
+        sentence.text,
+        cites,
+        sentence.language,
+        outlets=ngettext("%(num)s outlet", "%(num)s outlets", len({cite.feed for cite in cites})),
+        newest=max((cite.when for cite in cites), key=lambda when: when.iso, default=None),
+        is_liked=any(cite.entry_id in liked for cite in cites),
+    )
 
 
 def source_views(
@@ -356,7 +367,12 @@ async def show(request: Request, runtime: CurrentRuntime, caller: CurrentCaller,
         marks = await marks_of(tx, caller.user_id, digest.text.sources)
     image = image_urls_for_page(runtime).one(digest.text.image or None) or ""
     view = digest_page(digest, scopes, marks, runtime.now(), zone_of(request), image)
-    view = replace(view, can_listen=runtime.speech.speaker is not None, listening_time=_listening_time(digest))
+    view = replace(
+        view,
+        can_mail=runtime.mailer is not None,
+        can_listen=runtime.speech.speaker is not None,
+        listening_time=_listening_time(digest),
+    )
     if is_htmx(request):
         return await page(request, "digests/page.html", view, block="digest")
     return await app_page(request, runtime, caller, "digests/page.html", view)
@@ -366,6 +382,13 @@ def _listening_time(digest: Digest) -> str:
     spoken = sum(len(sentence.text) for paragraph in digest.text.paragraphs for sentence in paragraph.sentences)
     spoken += sum(len(source.title) for source in digest.text.sources)
     return ngettext("%(num)s min", "%(num)s min", max(1, round(spoken / SPOKEN_PER_MINUTE)))
+
+
+@router.post("/digests/{digest_id}/mail")
+async def mail(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, digest_id: IdPath) -> Response:
+    await send_digest_now(runtime, caller.user, digest_id)
+    toast = Toast(translate("The mail is on its way to %(email)s.", email=caller.user.email))
+    return see_other(request, f"/digests/{digest_id}", toast=toast)
 
 
 @router.post("/digests/{digest_id}/delete")

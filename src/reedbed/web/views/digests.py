@@ -22,6 +22,11 @@ class SentenceView:
     text: str
     cites: tuple[SourceView, ...]
     language: str = ""
+    outlets: str = ""
+    """How many outlets, as text."""
+    newest: TimeView | None = None
+    is_liked: bool = False
+    """It stands higher because the reader likes to read such entries."""
 
 
 @record
@@ -53,6 +58,8 @@ class DigestPage:
     """The numbered sources of a digest of version 0.1, whose paragraphs have no kind."""
     image: str = ""
     left_out: str = ""
+    reading_time: str = ""
+    can_mail: bool = False
     can_listen: bool = False
     """The server can read it aloud."""
     listening_time: str = ""
