@@ -141,9 +141,10 @@ async def subscribe_to_url(tx: Tx, now: Instant, user_id: int, options: Subscrib
         login = Address(login.url, options.username, options.password)
     of_page = options.recipe is not None
     feed_id, created = await _feed_at(tx, now, user_id, login, options.feed_title, of_page=of_page)
+    existing = None
     if not created:
         await feed_admin.start_polling_for_subscriber(tx, feed_id)
-    existing = await subscriptions.get_by_feed(tx, user_id, feed_id)
+        existing = await subscriptions.get_by_feed(tx, user_id, feed_id)
     if existing is not None and existing[1]:
         raise AlreadySubscribed(existing[0])
     if login.secret:
@@ -167,12 +168,13 @@ async def subscribe_to_url(tx: Tx, now: Instant, user_id: int, options: Subscrib
     subscription_id = await subscriptions.add(
         tx, user_id, feed_id, folder_id=first, title=options.title, asked_url=asked_url, opml=options.opml, now=now
     )
-    await folders.put_in_others(tx, user_id, subscription_id, chosen[1:])
-    await unread.init_unread(tx, user_id, feed_id)
-    if not created:
+    if chosen[1:]:
+        await folders.put_in_others(tx, user_id, subscription_id, chosen[1:])
+    if not created:  # a new feed has no entries yet, and is due already
+        await unread.init_unread(tx, user_id, feed_id)
         await _read_repeated(tx, user_id, feed_id)
         await enqueue_rules(tx, user_id, feed_id, now)
-    await refresh.wake(tx, feed_id, now)
+        await refresh.wake(tx, feed_id, now)
     return subscription_id
 
 
