@@ -14,7 +14,7 @@ from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.records import record
 from reedbed.domain.stories.compare import Report, current_reports
 from reedbed.domain.stories.index import Headline, StoryIndex, resolve
-from reedbed.domain.stories.repeats import find_repeats, item_vectors
+from reedbed.domain.stories.repeats import doubtful_repeats, find_repeats, item_vectors
 from reedbed.domain.stories.words import title_words
 from reedbed.domain.times import DAY, HOUR, Instant, from_datetime, to_datetime
 
@@ -284,13 +284,16 @@ def compose(items: Sequence[Item], apart: Collection[int] = ()) -> tuple[Paragra
 
     `apart` are the entries that the reader has removed from their stories.
     """
-    tellable = _each_event_once([item for item in items if any(entry.title or entry.leads for entry in item)], apart)
+    told = _each_event_once([item for item in items if any(entry.title or entry.leads for entry in item)], apart)
+    doubtful = doubtful_repeats(headlines_of(told), apart)
+    certain = [item for place, item in enumerate(told) if place not in doubtful]
+    tellable = [*certain, *(told[place] for place in sorted(doubtful))]
     # What many outlets report never comes below what one does.
     top = [*tellable[:TOP], *(item for item in tellable[TOP:MAX_TOP] if _outlets(item) >= MANY_OUTLETS)]
     others = [item for item in tellable[TOP:] if item not in top]
     parts = [Paragraph("", tuple(map(_sentence, top)), "top")] if top else []
     shown_ids: set[int] = set()
-    for heading, of_folder in _sections(others):
+    for heading, of_folder in _sections([item for item in certain[TOP:] if item not in top]):
         shown = of_folder[:PER_FOLDER]
         shown_ids |= {item[0].entry_id for item in shown}
         parts.append(Paragraph(heading, tuple(map(_sentence, shown)), "folder"))

@@ -80,6 +80,29 @@ def test_one_feed_and_one_series_tell_other_events_in_the_same_words() -> None:
     assert _told(compose(items)) == [(n,) for n in titles]
 
 
+def test_two_events_with_the_same_words_are_two_lines() -> None:
+    pairs = (
+        ("NimbusOS 9 beta 3 brings a lock screen to phones", "NimbusOS 9 beta 4 takes the lock screen from phones"),
+        ("The bank of Kestria cuts its key rate", "Analysts expect the bank of Norrland to leave its key rate"),
+        ("Tidewick Rovers sign Quinn from Halden City", "Keeper of Tidewick Rovers beats Halden City"),
+    )
+    for pair in pairs:
+        items = [(replace(material(n, title, feed=n), text=title),) for n, title in enumerate(pair, 1)]
+        assert _told(compose(items)) == [(1,), (2,)], pair
+
+
+def test_a_report_that_may_be_about_an_event_already_told_comes_after_all_others() -> None:
+    texts = {
+        1: "Thieves steal coins from the museum in Karburg.",
+        2: "A guard of Karburg was arrested on Wednesday evening, the police said.",
+        3: "A heron nests in the crane of the harbour in Tidewick.",
+        4: "Bakers complain about the price of butter.",
+    }
+    items = [(replace(material(n, text, feed=n), text=text),) for n, text in texts.items()]
+    assert _told(compose(items)) == [(1,), (3,), (4,), (2,)]
+    assert _told(compose(items, apart={2})) == [(1,), (2,), (3,), (4,)]
+
+
 def test_the_newest_report_wins_where_facts_changed() -> None:
     six = replace(material(1, "Six die in coach crash", feed=1), leads=("Six people died in a coach crash.",), at=1)
     two = replace(material(2, "Two died in crash, not six", feed=2), leads=("Two people died, police said.",), at=2)
