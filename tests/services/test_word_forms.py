@@ -2,6 +2,7 @@
 
 import pytest
 
+from reedbed.domain.errors import Invalid
 from reedbed.domain.search.indexing import search_words
 from reedbed.domain.search.suggestions import MatchCount
 from reedbed.services.search.find import count_matches, search_entries
@@ -135,3 +136,35 @@ async def test_matches_are_counted_and_beyond_a_limit_estimated(
     estimate = await count_matches(harness.runtime, searched.reader, "heron")
     assert estimate.is_estimate
     assert 24 <= estimate.count <= 36
+
+
+async def test_a_word_that_the_reader_has_is_not_misspelt(harness: RuntimeHarness, searched: SearchedFeed) -> None:
+    await put(harness, searched, "Le café du port", None)
+    await put(harness, searched, "Reykjavik and Cae Mawr")
+    for text in ("café", "cafe", "Café -harbour"):
+        page = await search_entries(harness.runtime, searched.reader, text)
+        assert (len(page.rows), page.did_you_mean) == (1, ""), text
+
+
+async def test_a_state_that_does_not_exist_names_the_one_that_was_meant(
+    harness: RuntimeHarness, searched: SearchedFeed
+) -> None:
+    await put(harness, searched, "Earthquake in the valley")
+    for text, meant in (
+        ("is:unred", "is:unread"),
+        ("is:starrd", "is:starred"),
+        ("vallley is:unred", "valley is:unread"),
+    ):
+        assert (await search_entries(harness.runtime, searched.reader, text)).did_you_mean == meant
+
+
+async def test_and_connects_words_and_is_no_search_by_itself(harness: RuntimeHarness, searched: SearchedFeed) -> None:
+    await put(harness, searched, "Earthquake in the valley")
+    await put(harness, searched, "Rock and roll")
+    assert await titles(harness, searched, "earthquake AND valley") == ["Earthquake in the valley"]
+    assert await titles(harness, searched, "rock and roll") == ["Rock and roll"]
+    assert await titles(harness, searched, '"and"') == ["Rock and roll"]
+    for text in ("AND", "OR", "AND OR"):
+        with pytest.raises(Invalid, match="connect words"):
+            await search_entries(harness.runtime, searched.reader, text)
+    assert await titles(harness, searched, "...") == []

@@ -228,7 +228,8 @@ class SearchHitPage(ResponseModel):
         ),
     ]
     did_you_mean: Annotated[
-        str | None, Field(description="A search that finds something, when this one finds at most two entries.")
+        str | None,
+        Field(description="Another search that finds something, or the state that was meant. For at most two matches."),
     ]
 
 

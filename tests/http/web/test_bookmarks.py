@@ -116,6 +116,17 @@ async def test_a_search_that_cannot_be_read_says_why_and_keeps_the_words(reading
     assert "That could not be searched" in refused.text
     assert "Nothing found" in (await reading.get("/search?q=zebra")).text
     assert "What are you looking for?" in (await reading.get("/search")).text
+    connective = await reading.get("/search", params={"q": "AND"})
+    assert connective.status_code == 400 and "AND and OR connect words." in connective.text
+    assert (await reading.get("/api/v1/entries", params={"q": "OR"})).status_code == 400
+
+
+async def test_a_misspelt_state_names_the_one_that_was_meant(reading: Client) -> None:
+    for text, meant in (("is:unred", "is:unread"), ("is:starrd", "is:starred")):
+        page = (await reading.get("/search", params={"q": text})).text
+        assert f">{meant}</a>?" in page, "the link of what was meant"
+        found = (await reading.get("/api/v1/entries", params={"q": text})).json()
+        assert (found["did_you_mean"], found["unknown"]) == (meant, [text])
 
 
 async def test_a_search_that_has_cost_enough_offers_to_go_on(reading: Client, monkeypatch: pytest.MonkeyPatch) -> None:

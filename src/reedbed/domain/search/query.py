@@ -66,8 +66,15 @@ def parse_search(text: str, now: Instant) -> SearchQuery:
     return parser.query()
 
 
+def is_connective(text: str) -> bool:
+    """Whether nothing but AND and OR was typed."""
+    return bool(text.split()) and all(word in CONNECTIVES for word in text.split())
+
+
 _QUOTES = str.maketrans("“”„«»", '"""""')
 QUERY_TOKEN = re.compile(r'(-)?(?:([A-Za-z]{2,8}):(?=[^\s]))?(?:"([^"]*)"?|([^\s"]+))')
+CONNECTIVES = ("AND", "OR")
+"""In capitals, between words. All words must match anyway, so AND changes nothing."""
 STATES = ("unread", "read", "starred", "later", "muted")
 """What may follow `is:`."""
 MEDIA = {"picture": "picture", "pictures": "picture", "image": "picture", "images": "picture"}
@@ -100,8 +107,8 @@ class _QueryParser:
     def take(self, token: re.Match[str]) -> None:
         minus, operator, phrase, word = token.groups()
         value = word if phrase is None else phrase
-        if word == "OR" and not minus and not operator:
-            self.joining = bool(self.groups)
+        if word in CONNECTIVES and not minus and not operator:
+            self.joining = word == "OR" and bool(self.groups)
         elif not self._apply_operator(
             (operator or "").lower(), value.strip(), negated=bool(minus), exact=phrase is not None
         ):

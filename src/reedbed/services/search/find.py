@@ -9,7 +9,7 @@ from reedbed.domain.entries import EntryPage, EntryRow, ViewQuery
 from reedbed.domain.errors import Invalid, NotFound, TooSlow
 from reedbed.domain.pagination import DEFAULT_LIMIT, Cursor, Order
 from reedbed.domain.records import record
-from reedbed.domain.search.query import Filter, SearchQuery, parse_search
+from reedbed.domain.search.query import Filter, SearchQuery, is_connective, parse_search
 from reedbed.domain.search.results import (
     Excerpt,
     Span,
@@ -93,6 +93,8 @@ async def search_entries(
     """
     typed, view = parse_search(text, runtime.now()), within or ViewQuery()
     _check_cursor(cursor)
+    if is_connective(text):
+        raise Invalid('AND and OR connect words. Write "and" in quotes to search for the word.', field="q")
     if typed.is_empty and text.strip():
         return SearchPage((), None, {})  # only punctuation: the index has no words to match
     # Every page of a ranking must rank the same set of matches.

@@ -6,7 +6,7 @@ from dataclasses import replace
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.errors import Invalid
 from reedbed.domain.search.forms import words_with_forms
-from reedbed.domain.search.query import Filter, SearchQuery, parse_search
+from reedbed.domain.search.query import CHOICES, Filter, SearchQuery, parse_search
 from reedbed.domain.search.suggestions import (
     NAMED,
     Suggestion,
@@ -72,17 +72,30 @@ async def _counted(
 async def did_you_mean(
     tx: Tx, runtime: Runtime, user_id: int, text: str, query: SearchQuery, view: ViewQuery, unknown: tuple[Filter, ...]
 ) -> str:
-    """A search that finds something, with misspelt words, operators and names put right; empty if there is none."""
+    """A search that finds something, with misspelt words, operators and names put right; empty if there is none.
+
+    A state that does not exist is put right in any case.
+    """
     kinds = {filter_.kind for filter_ in unknown} & set(NAMED)
     corrected = corrected_filters(text, unknown, await names.of_user(tx, user_id, list(kinds)))
-    corrected = corrected_words(corrected, await _corrections(tx, query))
+    is_state = bool(unknown) and all(filter_.kind in CHOICES for filter_ in unknown)
+    otherwise = corrected if is_state and corrected != " ".join(text.split()) else ""
+    misspelt = {
+        word: meant
+        for word, meant in (await _corrections(tx, query)).items()
+        if not await _finds_any(tx, runtime, user_id, f"={word}", ViewQuery())
+    }
+    corrected = corrected_words(corrected, misspelt)
     if corrected == " ".join(text.split()):
         return ""
-    return corrected if await _finds_any(tx, runtime, user_id, corrected, view) else ""
+    return corrected if await _finds_any(tx, runtime, user_id, corrected, view) else otherwise
 
 
 async def _corrections(tx: Tx, query: SearchQuery) -> dict[str, str]:
-    """The most alike word for each word that is in no text."""
+    """The most alike word for each word that is not in the vocabulary.
+
+    That lacks words of texts in an unknown language.
+    """
     expanded = await find_forms(tx, query)
     having_forms = {
         group[0].tokens[0] for group in expanded.groups if any(term.is_form for term in group) and group[0].tokens
