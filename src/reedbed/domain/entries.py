@@ -127,6 +127,8 @@ class StreamQuery:
 
     feed_ids: tuple[int, ...] | None = None
     """None means all subscribed feeds."""
+    without_muted: bool = False
+    """In a list of all unread entries, leave out those of muted feeds."""
     read: bool | None = None
     starred: bool | None = None
     later: bool | None = None

@@ -157,6 +157,7 @@ class Followed:
     position: int
     subscribed_at: Instant
     last_changed_at: Instant | None
+    is_muted: bool
     other_folders: tuple[int, ...] = ()
 
     @property

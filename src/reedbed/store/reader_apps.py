@@ -32,6 +32,7 @@ _FOLLOWED = Query(
         subscriptions.c.position,
         subscriptions.c.subscribed_at,
         feed_fetch_state.c.last_changed_at,
+        subscriptions.c.muted_until.is_not(None),
         other_folders.c.ids,
     )
     .select_from(with_other_folders)

@@ -1,15 +1,16 @@
-"""What a rule mutes appears nowhere until its reader asks for muted entries."""
+"""What a rule mutes appears nowhere until its reader asks for muted entries; a muted feed, on its own alone."""
 
 from typing import Any
 
 import pytest
 
+from reedbed.domain.times import DAY, rfc3339
 from reedbed.services.digests import ask_digest, get_digest
 from reedbed.services.questions import ask_question, get_question
 from reedbed.services.search.upkeep import repair_search
 from reedbed.services.stories import StoryGrouper
 from reedbed.store import users
-from tests.http.reader_apps.account import API, AppAccount
+from tests.http.reader_apps.account import API, READ, READING_LIST, AppAccount
 from tests.smtp_server import work_off
 
 MUTE: dict[str, Any] = {
@@ -139,3 +140,26 @@ async def test_a_run_over_old_entries_mutes_what_the_reader_does_not_keep(accoun
     assert set(await _titles(account)) == {"One", "Four", "Five"}
     assert set(await _titles(account, view="muted")) == {"Two", "Three"}
     assert await _titles(account, view="history") == []
+
+
+async def test_a_muted_feed_is_in_apps_where_it_is_on_the_page(account: AppAccount) -> None:
+    app, tech = await account.open_app(), account.feeds["tech"]
+    (subscribed,) = [
+        row for row in (await account.page.get("/api/v1/subscriptions")).json()["items"] if int(row["feed_id"]) == tech
+    ]
+    until = rfc3339(account.harness.runtime.now() + DAY)
+    await account.page.patch(f"/api/v1/subscriptions/{subscribed['id']}", json={"muted_until": until})
+    counts = {row["id"]: row["count"] for row in (await app.read("unread-count"))["unreadcounts"]}
+    assert (counts[READING_LIST], counts[f"feed/{tech}"], counts["user/-/label/Tech"]) == (3, 0, 0)
+    tags = {tag["id"]: tag.get("unread_count") for tag in (await app.read("tag/list"))["tags"]}
+    assert tags["user/-/label/Tech"] == 0
+
+    heard = [await account.id_of(title) for title in ("Three", "Two", "One")]
+    muted = [await account.id_of(title) for title in ("Five", "Four")]
+    assert await app.ids(xt=READ) == heard
+    assert await app.ids(s="user/-/label/Tech", xt=READ) == []
+    assert await app.ids(s=f"feed/{tech}", xt=READ) == muted
+    fever = (await account.fever("unread_item_ids"))["unread_item_ids"]
+    assert fever == ",".join(str(id) for id in reversed(heard))
+    await app.post("mark-all-as-read", s=["user/-/label/Tech", READING_LIST])
+    assert await app.ids(s=f"feed/{tech}", xt=READ) == muted

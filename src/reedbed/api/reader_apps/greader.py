@@ -179,9 +179,8 @@ async def unread_count(call: ReaderCall) -> Response:
         arrivals = await reader_apps.newest_arrivals(tx, call.user_id)
         newest_tagged = await reader_apps.newest_tagged(tx, call.user_id)
     newest = {feed_id: arrived for feed_id, (_, arrived) in arrivals.items()}
-    rows = [
-        _count_json(feed_name(feed.feed_id), feed.unread, newest.get(feed.feed_id, 0)) for feed in counted.subscriptions
-    ]
+    unread = {feed.feed_id: 0 if feed.muted else feed.unread for feed in counted.subscriptions}
+    rows = [_count_json(feed_name(feed_id), count, newest.get(feed_id, 0)) for feed_id, count in unread.items()]
     rows += _folder_counts(counted, labels, newest)
     used_ids = {row["id"] for row in rows}
     rows += [
@@ -189,8 +188,9 @@ async def unread_count(call: ReaderCall) -> Response:
         for tag in counted.tags
         if label_name(tag.name) not in used_ids
     ]
-    rows.append(_count_json(state_name("reading-list"), counted.unread, max(newest.values(), default=0)))
-    return json({"max": counted.unread, "unreadcounts": rows})
+    total = sum(unread.values())
+    rows.append(_count_json(state_name("reading-list"), total, max(newest.values(), default=0)))
+    return json({"max": total, "unreadcounts": rows})
 
 
 def _folder_counts(counted: Counts, labels: Labels, newest: dict[int, Instant]) -> list[dict[str, Any]]:
@@ -207,10 +207,10 @@ def _folder_counts(counted: Counts, labels: Labels, newest: dict[int, Instant]) 
 
 
 def _unread_by_folder(counted: Counts) -> dict[int, int]:
-    """Counts only a folder's own feeds: apps show subfolders as separate labels."""
+    """Counts only a folder's own feeds, because apps show subfolders as separate labels; muted feeds do not count."""
     unread_in: dict[int, int] = {}
     for feed in counted.subscriptions:
-        for folder_id in feed.folder_ids:
+        for folder_id in () if feed.muted else feed.folder_ids:
             unread_in[folder_id] = unread_in.get(folder_id, 0) + feed.unread
     return unread_in
 

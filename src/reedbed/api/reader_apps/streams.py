@@ -62,6 +62,8 @@ class StreamTarget:
     state: str | None = None
     feed_ids: tuple[int, ...] | None = None
     tags: tuple[str, ...] = ()
+    with_muted: bool = False
+    """Unread entries of muted feeds are in the stream of their own feed alone, as on the page."""
 
 
 class Directory:
@@ -102,16 +104,15 @@ class Directory:
                 return await self._feed(feed_id, url)
 
     async def _label(self, name: str) -> StreamTarget | None:
-        """Only the folder's own feeds: apps show subfolders as separate labels."""
+        """Only the folder's own feeds, because apps show subfolders as separate labels. Muted feeds are left out."""
         labels = await self.labels()
         folder_ids, tag = labels.folder_ids(name), labels.tag(name)
         if not folder_ids and tag is None:
             return None
-        feeds = (
-            tuple(feed.feed_id for feed in await self.followed() if not set(folder_ids).isdisjoint(feed.folder_ids))
-            if folder_ids
-            else None
-        )
+        feeds = None
+        if folder_ids:
+            heard = (feed for feed in await self.followed() if not feed.is_muted)
+            feeds = tuple(feed.feed_id for feed in heard if not set(folder_ids).isdisjoint(feed.folder_ids))
         title = labels.folders[folder_ids[0]] if folder_ids else name
         return StreamTarget(stream_name(LabelStream(title)), title, feed_ids=feeds, tags=(tag,) if tag else ())
 
@@ -124,7 +125,7 @@ class Directory:
 
 
 def _feed_target(feed_id: int, title: str = "") -> StreamTarget:
-    return StreamTarget(stream_name(FeedStream(feed_id, "")), title, feed_ids=(feed_id,))
+    return StreamTarget(stream_name(FeedStream(feed_id, "")), title, feed_ids=(feed_id,), with_muted=True)
 
 
 def _spellings(text: str) -> Iterator[str]:
@@ -158,10 +159,11 @@ async def read_stream(tx: Tx, user_id: int, streams: Sequence[str], params: Para
     if token := params.one("c"):
         after_id, token_order = decode_continuation(token)
         order = token_order or order
-    query: StreamQuery | None = StreamQuery(
-        order=order, after_id=after_id, since=parse_oldest(params.one("ot")), until=parse_newest(params.one("nt"))
+    since, until = parse_oldest(params.one("ot")), parse_newest(params.one("nt"))
+    everything = StreamQuery(
+        without_muted=not target.with_muted, order=order, after_id=after_id, since=since, until=until
     )
-    query = _include(query, target)
+    query = _include(everything, target)
     for name in _unique_streams(params.all("it")):
         included = await directory.find(name)
         query = _include(query, included) if query and included else None

@@ -25,7 +25,7 @@ from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import HIGHEST, Param, Query, QueryFamily, among, func, optional, row_of, select
 from reedbed.store.entries.columns import followed, has_flag, has_tag, is_unread, tag_id
 from reedbed.store.tables import entries, entry_tags, later, starred, subscriptions, tags, unread
-from reedbed.store.visibility import shows
+from reedbed.store.visibility import in_hidden_feed, shows
 
 
 @record
@@ -62,6 +62,8 @@ def _variant(query: StreamQuery) -> _StreamVariant:
     parts = {name for name in names if getattr(query, name) is not None}
     parts |= {name for name in ("or_tags", "without_feed_ids", "without_tags") if getattr(query, name)}
     parts |= set(("tag", "more_tags")[: len(query.tags)])
+    if query.without_muted and query.read is False and query.feed_ids is None and not (query.starred or query.later):
+        parts.add("without_muted")
     return _StreamVariant(query.order, query.read, query.starred, query.later, frozenset(parts))
 
 
@@ -147,6 +149,7 @@ def _filter_conditions(variant: _StreamVariant, by: ColumnElement[Any]) -> list[
     if "or_tags" in variant.parts:
         in_feeds = or_(in_feeds, _tags_among("or_tags").exists())
     conditions: dict[str, ColumnElement[bool]] = {
+        "without_muted": ~in_hidden_feed(entries.c.feed_id, "all"),
         "feed_ids": in_feeds,
         "only_feed_ids": among(entries.c.feed_id, "only_feed_ids"),
         "without_feed_ids": ~among(entries.c.feed_id, "without_feed_ids"),
