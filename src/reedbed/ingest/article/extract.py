@@ -98,7 +98,10 @@ _ERROR_TITLE = re.compile(
     r"pagina non trovata|pagina niet gevonden|siden (?:findes|finnes|blev|ble) ikke|"
     r"sidan (?:hittades|finns) inte|sivua ei löy|nie znaleziono strony|strona nie (?:została znaleziona|istnieje)|"
     r"stránka nenalezena|sayfa bulunamadı|страница не найдена|ページが見つかりません|页面不存在|找不到(?:该)?页面|"
-    r"الصفحة غير موجودة",
+    r"الصفحة غير موجودة|pagina nu (?:a fost găsită|există)|сторінк[уи] не (?:знайдено|існує)|страницата не е намерена|"
+    r"az oldal nem található|η σελίδα δεν (?:βρέθηκε|υπάρχει)|ไม่พบหน้า|không tìm thấy trang|"
+    r"halaman tidak ditemukan|stranica nije pronađena|stránka (?:nebola nájdená|neexistuje)|"
+    r"페이지를 찾을 수 없습니다|הדף לא נמצא|صفحه (?:مورد نظر )?یافت نشد",
     re.IGNORECASE,
 )
 _TITLE_SEPARATOR = re.compile(r"\s+[-–—|·:»]\s+")

@@ -13,10 +13,10 @@ from dataclasses import replace
 from itertools import pairwise
 from urllib.parse import urlsplit
 
-from reedbed.domain.page_feeds import PageEntry, entry_key
+from reedbed.domain.page_feeds import PageEntry
 from reedbed.domain.records import record
 from reedbed.ingest.page_feeds.dates import DateReader, FoundDate, year_of
-from reedbed.ingest.page_feeds.document import PageDocument, PageLink, common_shape, fits, link_pattern, link_shape
+from reedbed.ingest.page_feeds.document import PageDocument, PageLink, fits, link_pattern
 from reedbed.ingest.page_feeds.items import Item, ItemReader
 from reedbed.ingest.page_feeds.regions import aside_regions
 from reedbed.ingest.page_feeds.scores import list_score, most
@@ -48,10 +48,8 @@ class DetectedList:
     """The entries are sections of this page itself."""
 
 
-def detect_lists(page: PageDocument, dates: DateReader) -> list[DetectedList]:
+def detect_lists(page: PageDocument, dates: DateReader, reader: ItemReader, aside: list[bool]) -> list[DetectedList]:
     """Lists whose score is high enough, best first; lists of the same links only once."""
-    reader = ItemReader(page, dates)
-    aside = aside_regions(page)
     detected: list[DetectedList] = []
     seen: set[tuple[int, ...]] = set()
     for roots in candidate_roots(page, aside)[:_MAX_GROUPS_READ]:
@@ -67,10 +65,7 @@ def detect_lists(page: PageDocument, dates: DateReader) -> list[DetectedList]:
             linked = any(_lead_elsewhere(roots, entries, other, dates) for other in detected)
             score = (1 if linked else _SECTIONS_FACTOR) * list_score(page, roots, items, entries, aside)
             detected.append(DetectedList(roots, tuple(items), tuple(entries), score, sections=True))
-    lists = _without_repeats(_without_parts(page, detected))
-    if lists and not lists[0].sections:
-        lists[0] = _with_leads(page, reader, lists[0], dates, aside)
-    return lists
+    return _without_repeats(_without_parts(page, detected))
 
 
 def _lead_elsewhere(roots: Sequence[int], entries: Sequence[PageEntry], other: DetectedList, dates: DateReader) -> bool:
@@ -86,67 +81,6 @@ def _lead_elsewhere(roots: Sequence[int], entries: Sequence[PageEntry], other: D
         and len(other.roots) <= 2 * len(roots)
         and most(map(inside.__contains__, roots))
     )
-
-
-def _with_leads(
-    page: PageDocument, reader: ItemReader, found: DetectedList, dates: DateReader, aside: list[bool]
-) -> DetectedList:
-    """Add the few entries that are built differently, such as the lead of a front page.
-
-    They are headings above or between the items, with links like those of the list.
-    """
-    pattern = link_pattern([entry.url for entry in found.entries])
-    known = {entry.key for entry in found.entries}
-    if not pattern:
-        return found
-    shape = common_shape([entry.url for entry in found.entries])
-    leads = [
-        link
-        for link in page.links
-        if link.index < page.ends[found.roots[-1]]
-        and not aside[link.index]
-        and entry_key(link.url) not in known
-        and fits(link.url, pattern)
-        and title_quality(link.text) > 0
-        and (_in_heading(page, link.index) or _is_near(page, link, found, shape))
-    ]
-    # A carousel repeats its slides, for its end and for phones.
-    leads = list({entry_key(link.url): link for link in reversed(leads)}.values())
-    if not leads or len(leads) * 2 > len(found.roots):
-        return found
-    blocked = sorted({*found.roots, *(link.index for link in leads)})
-    extra = {_lead_root(page, link.index, blocked) for link in leads}
-    roots = tuple(sorted({*found.roots, *extra}))
-    merged = read_list(page, reader, roots, dates, aside)
-    if merged is None or not known <= {entry.key for entry in merged.entries}:
-        return found
-    return merged if merged.score > 0.9 * found.score else found
-
-
-def _is_near(page: PageDocument, link: PageLink, found: DetectedList, shape: str) -> bool:
-    """Whether a link stands among the items and has an address of their form, as that of a sticky topic has."""
-    above = page.parents[found.roots[0]]
-    if not shape or not page.contains(above, link.index) or link_shape(link.url) != shape:
-        return False
-    return not any(page.contains(root, link.index) for root in found.roots)
-
-
-def _in_heading(page: PageDocument, number: int) -> bool:
-    inside = page.tags[number + 1 : page.ends[number]]
-    above = [page.tags[page.ancestor(number, levels)] for levels in (1, 2)]
-    return any(tag in _HEADINGS for tag in (*inside, *above))
-
-
-def _lead_root(page: PageDocument, number: int, blocked: list[int]) -> int:
-    own = number
-    while True:
-        above = page.parents[number]
-        if above <= 0 or page.tags[above] in ("body", "html", "main"):
-            return number
-        first, last = bisect_left(blocked, above), bisect_left(blocked, page.ends[above])
-        if any(other != own for other in blocked[first:last]):
-            return number
-        number = above
 
 
 def read_list(

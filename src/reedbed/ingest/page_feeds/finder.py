@@ -13,14 +13,27 @@ from reedbed.ingest.article.metadata import read_metadata
 from reedbed.ingest.page_feeds.dates import DateReader, day_order
 from reedbed.ingest.page_feeds.detection import MIN_SCORE, DetectedList, detect_lists
 from reedbed.ingest.page_feeds.document import PageDocument, read_document
+from reedbed.ingest.page_feeds.fronts import with_front
+from reedbed.ingest.page_feeds.items import ItemReader
 from reedbed.ingest.page_feeds.recipe import recipe_for
-from reedbed.ingest.page_feeds.scores import MIN_EVIDENCE, content_score, most, undated_evidence
+from reedbed.ingest.page_feeds.regions import aside_regions
+from reedbed.ingest.page_feeds.scores import (
+    MIN_EVIDENCE,
+    asks_to_log_in,
+    content_score,
+    most,
+    named_evidence,
+    undated_evidence,
+)
 from reedbed.ingest.page_feeds.sources import SourceReader, is_article, news_sitemap
 
 MAX_LISTS = 5
 _SOURCE_PREFERENCE = 1.25
 _EMPTY_SHELL = 200
 """Characters; a page with less text and with scripts is built in the browser."""
+
+_FEW = 4
+"""Entries; so few without dates are no list that grows, except on a page that is called news."""
 
 NO_LIST = Failure(FailureCode.LIST_NOT_FOUND)
 TOO_MANY = Failure(FailureCode.LIST_TOO_LONG, {"limit": MAX_ENTRIES})
@@ -51,11 +64,12 @@ def find_lists(body: bytes, url: str, *, now: Instant, content_type: str | None 
 
 def read_lists(page: PageDocument, now: Instant) -> list[PageList]:
     dates = date_reader(page, now)
-    detected = detect_lists(page, dates)
+    reader, aside = ItemReader(page, dates), aside_regions(page)
+    detected = with_front(page, reader, detect_lists(page, dates, reader, aside), dates, aside)
     related = _related_lists(page, detected)
     # What is related to a text is no list of the page, in data for programs as little as in markup.
     keys = {entry.key for one in related for entry in one.entries}
-    detected = [one for one in detected if one not in related]
+    detected = [one for one in detected if one not in related and not _is_offer(page, one)]
     found = [PageList(one.entries, recipe_for(page, one), one.score) for one in detected]
     given = [replace(one, score=_given_score(one.entries)) for one in SourceReader(page, dates).lists()]
     given = [one for one in given if 2 * sum(entry.key in keys for entry in one.entries) <= len(one.entries)]
@@ -63,6 +77,12 @@ def read_lists(page: PageDocument, now: Instant) -> list[PageList]:
     for one in given:
         found = _with_given(found, one, detected)
     return sorted(found, key=lambda one: -one.score)
+
+
+def _is_offer(page: PageDocument, one: DetectedList) -> bool:
+    """Whether a list is rather what a site offers, such as rooms and tariffs: a few things without dates."""
+    undated = all(entry.published is None for entry in one.entries)
+    return undated and len(one.entries) <= _FEW and named_evidence(page) <= 0
 
 
 def _given_score(entries: Sequence[PageEntry]) -> float:
@@ -163,6 +183,8 @@ def no_list_reason(page: PageDocument) -> Failure:
         return reason
     if len(text) < _SHORT_PAGE and len(_CONSENT.findall(text)) >= 3:
         return Failure(FailureCode.ARTICLE_NEEDS_CONSENT)
+    if asks_to_log_in(page):
+        return Failure(FailureCode.ARTICLE_NEEDS_LOGIN)
     if len(text) < _EMPTY_SHELL and "<script" in page.source.lower():
         return Failure(FailureCode.LIST_NEEDS_SCRIPTS)
     return NO_LIST

@@ -49,6 +49,10 @@ Fields = Mapping[str, int]
 _NONE_NAMED: Fields = {}
 
 
+_LEAST_TITLE = 0.2
+"""The quality of a title of two short words."""
+
+
 @record
 class _Slot:
     """A place in an item: the same in all items where it occurs."""
@@ -160,7 +164,8 @@ class ItemReader:
 
     def _heading(self, item: Item) -> int | None:
         page = self._page
-        headings = [n for n in item.numbers if page.tags[n] in _HEADINGS and title_quality(page.text(n)) > 0]
+        good = [n for n in item.numbers if self._is_named_title(n) and title_quality(page.text(n)) > 0]
+        headings = [n for n in good if page.tags[n] in _HEADINGS] or good
         linked = (n for n in headings if page.links_in(n, page.ends[n]) or self._link_at(n, item) is not None)
         return next(linked, headings[0] if headings else None)
 
@@ -266,6 +271,8 @@ class ItemReader:
             bonus += 0.3 if max(len(link.text) for link in inner) > 0.6 * len(page.text(number)) else -0.8
         if page.tags[number] in ("p", "li", "dd"):
             bonus -= 0.2
+        if page.tags[number] == "a" and self._repeats_link(number):
+            bonus -= 1.0  # the line below the title, with the same link
         own = f"{page.attribute(number, 'class')} {page.attribute(number, 'itemprop')}"
         if TITLE_CLASS.search(own):
             bonus += 0.5
@@ -278,6 +285,13 @@ class ItemReader:
         if OTHER_CLASS.search(own) and not TITLE_CLASS.search(own):
             bonus -= 0.6
         return bonus
+
+    def _repeats_link(self, number: int) -> bool:
+        """Whether the link before this one has the same address, and a text that can be a title."""
+        page, before = self._page, self._page.elements[number].getprevious()
+        if before is None or before.tag != "a" or before.get("href") != page.attribute(number, "href"):
+            return False
+        return title_quality(page.text(page.numbers[before])) >= _LEAST_TITLE
 
     def _is_subheading(self, number: int) -> bool:
         """Whether a higher heading stands above this one in the same link."""

@@ -40,9 +40,27 @@ _ASIDE_HEADING = re.compile(
     r"najczęściej czytane|najpopularniejsze|zobacz (?:też|także)|polecamy|çok okunan|ilginizi|bunlar da|популярное|"
     r"читайте также|самое читаемое|вам может|рекомендуем|смотрите также|ランキング|人気|"
     r"あわせて読みたい|関連記事|おすすめ|关注|热门|排行|推荐|相关|猜你喜欢|"
-    r"많이 본|인기|추천|관련 ?기사|الأكثر|اقرأ أيضا|قد يعجبك",
+    r"많이 본|인기|추천|관련 ?기사|الأكثر|اقرأ أيضا|قد يعجبك|"
+    r"(?:frequently|commonly) asked|faqs?(?!\w)|häufige? fragen|questions? fréquentes|preguntas frecuentes|"
+    r"domande frequenti|perguntas frequentes|veelgestelde vragen|vanliga frågor|ofte stillede|usein kysyt|"
+    r"najczęściej zadawane|časté (?:dotazy|otázky)|sıkça sorulan|συχνές ερωτήσεις|част[оы]|よくある|常见问题|"
+    r"자주 묻는|الأسئلة|(?:do you )?need help|brauch(?:en sie|st du) hilfe|besoin d.aide|¿?necesitas ayuda|"
+    r"hai bisogno|precisa de ajuda|hulp nodig|potrzebujesz pomocy|нужна помощь|お困り|需要帮助|도움이 필요|yardım|"
+    r"curriculum|syllabus|course content|lehrplan|kursinhalt|programme du cours|temario|programma del corso|müfredat|"
+    r"カリキュラム|课程大纲|программа курса",
     re.IGNORECASE,
 )
+_ALSO = re.compile(
+    r"related|recommended for|you (?:may|might)|read also|see also|customers|similar|recently viewed|complete the look|"
+    r"kunden|zuletzt|ähnliche|das könnte|auch interessant|les clients|produits similaires|vous aimerez|"
+    r"à (?:lire|découvrir) aussi|productos (?:similares|relacionados)|también te|te puede|"
+    r"prodotti (?:simili|correlati)|"
+    r"(?:ti )?potrebbe|produtos (?:semelhantes|relacionados)|(?:veja|leia) também|lees ook|klanten|podobne|klienci|"
+    r"zobacz|ilginizi|похожие|с этим|читайте также|смотрите также|вам может|"
+    r"あわせて|関連|この商品|最近チェック|相关|看了又看|猜你喜欢|관련|اقرأ أيضا|قد يعجبك",
+    re.IGNORECASE,
+)
+"""What stands beside something else, however much of the page it is."""
 _ASIDE_TAGS = frozenset(("nav", "footer", "aside", "select", "form"))
 _LISTED = frozenset(("article", "table", "time"))
 _ROLES = frozenset(("navigation", "contentinfo", "complementary", "menu", "menubar", "dialog", "search"))
@@ -78,7 +96,12 @@ def aside_regions(page: PageDocument) -> list[bool]:
         name = f"{element.get('class') or ''} {element.get('id') or ''}"
         if _COMMENTS.fullmatch(element.get("id") or ""):
             aside[number] = page.ends[number] - number < len(page.elements) * 0.7
-        elif tag in ("nav", "footer") or element.get("role") in _ROLES or _MENU.search(name):
+        elif (
+            (element.get("id") == "secondary" and "article" not in page.tags[number : page.ends[number]])
+            or tag in ("nav", "footer")
+            or element.get("role") in _ROLES
+            or _MENU.search(name)
+        ):
             aside[number] = True
         elif _TABS.search(name) and _PANEL_TAGS.isdisjoint(page.tags[number : page.ends[number]]):
             aside[number] = not _CONTENT.search(name)
@@ -104,7 +127,7 @@ def _holds_most(page: PageDocument, number: int, articles: Sequence[int]) -> boo
 
 def _mark_below(aside: list[bool], page: PageDocument, heading: int, text: str) -> None:
     """Mark what the heading stands over: the box around it or, in a large one, what follows up to the next heading."""
-    number, most = heading, len(page.elements) * 0.5
+    number, most = heading, len(page.elements) * (0.9 if _ALSO.match(text) else 0.5)
     above = page.parents[number]
     while above > 0 and _is_head(page, above, text):
         number, above = above, page.parents[above]

@@ -26,11 +26,42 @@ _NEWS = re.compile(
     re.IGNORECASE,
 )
 """What pages are called whose lists grow."""
+_STANDING_EVIDENCE = -4.0
+_STANDING = re.compile(
+    r"(?<![^\W_])(?:log-?in|sign-?in|log in|sign in|sign-?up|register|anmelden|anmeldung|einloggen|connexion|"
+    r"se connecter|identifiez-vous|iniciar sesi[oó]n|acceder|acceso|accedi|accesso|entrar|inloggen|logga in|zaloguj|"
+    r"logowanie|p[řr]ihl[aá][sš]en[ií]|giri[sş]|вход|войти|σύνδεση|cart|basket|checkout|warenkorb|panier|carrito|cesta|"
+    r"carrello|carrinho|winkelwagen|koszyk|ko[sš][ií]k|sepet|корзина|faqs?|frequently asked questions|"
+    r"h[äa]ufige? fragen|"
+    r"questions? fr[ée]quentes|preguntas frecuentes|domande frequenti|perguntas frequentes|veelgestelde vragen|"
+    r"help|help cent(?:er|re)|support cent(?:er|re)|knowledge ?base|hilfe|hilfe-?cent(?:er|rum)|hilfebereich|aide|"
+    r"centre d.aide|ayuda|centro de ayuda|aiuto|assistenza|ajuda|pomoc|hj[äa]lp|yard[ıi]m|справка|помощь|sitemap|"
+    r"site map|seitenübersicht|plan du site|mapa (?:del sitio|do site|strony)|mappa del sito|карта сайта|site haritası|"
+    r"privacy(?: policy)?|terms|terms of (?:use|service)|datenschutz(?:erklärung)?|impressum|mentions légales|"
+    r"privacidad|privacidade|accessibility|cookies)(?![^\W_])|"
+    r"ログイン|ご利用ガイド|カート|よくある(?:ご)?質問|ヘルプ|サイトマップ|プライバシー|登录|购物车|常见问题|帮助中心|网站地图|로그인|"
+    r"장바구니|자주 묻는 질문|고객센터|사이트맵|تسجيل الدخول|الأسئلة الشائعة|خريطة الموقع",
+    re.IGNORECASE,
+)
+"""What pages are called whose lists stay as they are."""
+_LOGIN_EVIDENCE = -3.0
+_BOX_TAGS = frozenset(("header", "nav", "footer", "aside", "dialog", "template"))
+_BOX = re.compile(
+    r"(?<![a-z])(?:modal|dialog|popup|popover|dropdown|drawer|offcanvas|overlay|header|nav(?:bar|igation)?|topbar|foot(?:er)?|"
+    r"foot(?:er)?|sidebar|side|widget|quick-?login|hidden|collapse)(?![a-z])",
+    re.IGNORECASE,
+)
+_CHAPTERS = -2.0
+_MIN_CHAPTERS = 4
+_CHAPTER = re.compile(r"[/_-](\d{1,2})(?:\.\w+|/)?$")
 _DOUBTFUL = 0.1
 _BARE = -0.3
 _QUESTION_ENDS = ("?", "？", "؟")
 _NO_PAGES = ("mailto:", "tel:", "#")
 _FIGURE = re.compile(r"\d+")
+_TITLE_PARTS = re.compile(r"\s+[-–—|·:»]\s+|[|｜]")
+_MAX_REST = 12
+"""Characters that a name may have beside the word that says what the page is."""
 _PHONE = re.compile(
     r"(?<!\w)(?:tel|phone|fon|tél|telefono?|тел|电话|電話|전화)[.:：]*\s*[+(]?\d{2,}[\d ()/-]{3,}", re.IGNORECASE
 )
@@ -54,7 +85,8 @@ def list_score(
     score = size * (quality + 0.1 * (pictured + dated)) * fields * lost * region
     score *= _place_factor(page, roots, entries)
     if not dated:
-        evidence = undated_evidence(entries) + _figures(page, items, entries) + _named_as_growing(page) + same_day
+        evidence = undated_evidence(entries) + _figures(page, items, entries) + same_day
+        evidence += named_evidence(page) + (_CHAPTERS if _count_up(page, entries) else 0)
         score *= _DOUBTFUL if evidence < MIN_EVIDENCE else 1.0
     return score
 
@@ -65,11 +97,50 @@ def _has_one_date(items: Sequence[Item], entries: Sequence[PageEntry]) -> bool:
     return len(above) == 1 and {entry.published for entry in entries} == above
 
 
-def _named_as_growing(page: PageDocument) -> float:
-    """What the name of the page says for its undated lists: one of news, notices or updates grows."""
+def named_evidence(page: PageDocument) -> float:
+    """What the name of the page says for its undated lists: one of news grows, the questions of a help page do not."""
     heading = next((page.text(number) for number, tag in enumerate(page.tags) if tag == "h1"), "")
-    step = urlsplit(page.url).path.rstrip("/").rpartition("/")[2]
-    return _NEWS_EVIDENCE if _NEWS.search(f"{heading if len(heading) <= _MAX_NAME else ''} {step}") else 0.0
+    parts = urlsplit(page.url)
+    step = parts.path.rstrip("/").rpartition("/")[2]
+    name = f"{heading if len(heading) <= _MAX_NAME else ''} {step}"
+    if _NEWS.search(name):
+        return _NEWS_EVIDENCE
+    if asks_to_log_in(page):
+        return _LOGIN_EVIDENCE + (_STANDING_EVIDENCE if _is_standing(heading) else 0)
+    names = (heading, step, parts.netloc.partition(".")[0], *_TITLE_PARTS.split(page.title))
+    return _STANDING_EVIDENCE if any(map(_is_standing, names)) else 0.0
+
+
+def asks_to_log_in(page: PageDocument) -> bool:
+    """Whether the page has a field for a password that is not that of a box beside its content."""
+    return any(
+        tag == "input" and page.attribute(number, "type").lower() == "password" and not _is_in_box(page, number)
+        for number, tag in enumerate(page.tags)
+    )
+
+
+def _is_in_box(page: PageDocument, number: int) -> bool:
+    number = page.parents[number]
+    while number >= 0:
+        element = page.elements[number]
+        name = f"{element.get('class') or ''} {element.get('id') or ''} {element.get('role') or ''}"
+        if page.tags[number] in _BOX_TAGS or element.get("hidden") is not None or _BOX.search(name):
+            return True
+        number = page.parents[number]
+    return False
+
+
+def _is_standing(name: str) -> bool:
+    match = _STANDING.search(name)
+    return match is not None and len(name) <= 2 * len(match[0]) + _MAX_REST
+
+
+def _count_up(page: PageDocument, entries: Sequence[PageEntry]) -> bool:
+    """Whether the addresses below this page count up from 0 or 1, as the chapters and lessons of a whole do."""
+    above = page.url.partition("?")[0].rstrip("/") + "/"
+    numbers = [_CHAPTER.search(entry.url) for entry in entries if entry.url.startswith(above)]
+    found = [int(match[1]) for match in numbers if match is not None]
+    return len(found) == len(entries) >= _MIN_CHAPTERS and found == list(range(found[0], found[0] + len(found)))
 
 
 def undated_evidence(entries: Sequence[PageEntry]) -> float:

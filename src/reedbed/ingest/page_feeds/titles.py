@@ -42,7 +42,7 @@ TITLE_CLASS = re.compile(
     r"title|headline|heading|subject|betreff|titel|titre|titul|titolo|baslik|(?<![a-z])(?:tit|ttl|name|p-name)(?![a-z])",
     re.IGNORECASE,
 )
-NAMED_TITLE = re.compile(r"(?<![a-z])(?:title|headline|titel|titre|t[ií]tulo|titolo)(?:\s|$)", re.IGNORECASE)
+NAMED_TITLE = re.compile(r"(?<![a-z])(?:titles?|headlines?|titel|titre|t[ií]tulo|titolo)(?:\s|$)", re.IGNORECASE)
 OTHER_CLASS = re.compile(
     r"teaser|summary|excerpt|desc|abstract|author|byline|date|time|kicker|categor|(?<![a-z])(?:tags?|meta)(?![a-z])|"
     r"price|location|comment|score|rating|label|badge|user|poster|num(?![a-z])|count|domain|venue|company|subtitle|"
