@@ -51,6 +51,15 @@ def test_check_and_vacuum_say_what_they_found(tmp_path: Path) -> None:
     assert run_once("admin", "db", "check", cwd=tmp_path, data_dir="elsewhere").returncode == 1
 
 
+def test_an_error_is_a_sentence(tmp_path: Path) -> None:
+    _with_one_feed(tmp_path)
+    refused = run_once("admin", "feed", "set", "1", "--interval", "-5", cwd=tmp_path)
+    assert (refused.returncode, refused.stderr) == (
+        1,
+        "reedbed: The interval must be between 15 minutes and 24 hours.\n",
+    )
+
+
 def test_with_several_people_it_must_be_said_whose(tmp_path: Path) -> None:
     _with_one_feed(tmp_path)
     assert run_once("admin", "user", "add", "second@example.org", cwd=tmp_path).returncode == 0

@@ -225,3 +225,14 @@ async def kept(harness: RuntimeHarness, feed_id: int, column: str) -> Any:
 
 def basic(pair: str) -> str:
     return f"Basic {b64encode(pair.encode()).decode()}"
+
+
+async def test_an_address_without_a_scheme_gets_http_where_only_that_answers(
+    site: FeedSite, harness: RuntimeHarness
+) -> None:
+    site.publish("One")
+    bare = site.feed_url().removeprefix("http://")
+    added = await add_feed(harness.runtime, bare)
+    assert added.url == site.feed_url()
+    assert (await find_feed(harness.runtime, bare)).id == added.id
+    assert (await add_feed(harness.runtime, "127.0.0.1:9/feed.xml")).url == "https://127.0.0.1:9/feed.xml"

@@ -11,6 +11,7 @@ from reedbed.ingest.transfer import read_opml
 from reedbed.services.transfer.library import read_library
 from reedbed.services.transfer.opml import export_opml, import_opml
 from reedbed.store.feeds import feeds
+from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
 
 NESTED = b"""<?xml version="1.0" encoding="UTF-8"?>
@@ -229,3 +230,18 @@ async def test_an_import_makes_no_more_folders_than_a_user_may_have(
     report = await import_opml(harness.runtime, await harness.person(), body)
     assert (report.imported, report.skipped) == (2, 0)
     assert [failure_sentence(line.failure) for line in report.errors] == ["There can be at most 2 folders."]
+
+
+async def test_a_feed_without_a_scheme_gets_http_where_only_that_answers(
+    harness: RuntimeHarness, site: FeedSite
+) -> None:
+    site.publish("Hello")
+    user = await harness.person()
+    bare = site.feed_url().removeprefix("http://")
+    lines = f'<outline text="Mine" xmlUrl="{bare}"/><outline text="Silent" xmlUrl="127.0.0.1:9/feed.xml"/>'
+    report = await import_opml(harness.runtime, user, f"<opml><body>{lines}</body></opml>".encode())
+    assert [line.status for line in report.lines] == ["added", "added"]
+    urls = await harness.column("SELECT url FROM feeds ORDER BY id")
+    assert urls == [site.feed_url(), "https://127.0.0.1:9/feed.xml"]
+    again = await import_opml(harness.runtime, user, f"<opml><body>{lines}</body></opml>".encode())
+    assert [line.status for line in again.lines] == ["followed", "followed"]

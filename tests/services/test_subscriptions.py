@@ -426,3 +426,22 @@ async def _get(harness: RuntimeHarness, user: int, subscription_id: int):
 async def _titles(harness: RuntimeHarness, user: int, wanted: SubscriptionFilter) -> list[str]:
     async with harness.runtime.db.read() as tx:
         return [one.title for one in await subscriptions.page(tx, user, wanted, limit=20, offset=0)]
+
+
+async def test_a_new_address_without_a_scheme_gets_http_where_only_that_answers(
+    harness: RuntimeHarness, site: FeedSite
+) -> None:
+    user = await harness.person()
+    made = await subscribe(harness.runtime, user, SubscribeOptions(site.feed_url()))
+    other = site.feed_url("other")
+    moved = await change_subscription(
+        harness.runtime, user, made.id, SubscriptionChange(url=other.removeprefix("http://"))
+    )
+    assert (moved.id, moved.feed.url) == (made.id, other)
+    requests = len(site.requests)
+    same = await change_subscription(
+        harness.runtime, user, made.id, SubscriptionChange(url=other.removeprefix("http://"))
+    )
+    assert (same.feed.url, len(site.requests)) == (other, requests), "its own address is not asked for"
+    silent = await change_subscription(harness.runtime, user, made.id, SubscriptionChange(url="127.0.0.1:9/feed.xml"))
+    assert silent.feed.url == "https://127.0.0.1:9/feed.xml"

@@ -73,7 +73,8 @@ def main() -> None:
     try:
         _run(root)
     except ReedbedError as error:
-        sys.exit(f"reedbed: {error.message}")
+        # What is shown beside a field of a form has no full stop.
+        sys.exit(f"reedbed: {error.message}{'' if error.message.endswith(('.', '?', '!', ':', ')')) else '.'}")
 
 
 def _run(command: Any) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from reedbed.domain.feed_writer import JsonFields, json_feed
 from reedbed.domain.feeds import NotAFeed
 from reedbed.domain.page_feeds import PageEntry, PageLists
 from reedbed.domain.records import record
-from reedbed.domain.refresh.outcomes import Fetched, FetchRequest
+from reedbed.domain.refresh.outcomes import Fetched, FetchRequest, NotModified
 from reedbed.domain.times import rfc3339
 from reedbed.ingest.article.extract import ExtractedArticle, NotAnArticle, extract_article
+from reedbed.ingest.discovery import fetch_first, urls_from_typed
 from reedbed.ingest.parse import parse_safely
 from reedbed.ingest.parse.jsonfeed import as_json_feed
 from reedbed.ingest.sanitize.media import standalone_html
@@ -53,7 +55,7 @@ def parse_command(sources: tuple[str, ...], base: str | None, content_type: str 
 
 
 def _parse(name: str, base: str | None, content_type: str | None) -> bytes | NotAFeed:
-    source = asyncio.run(_fetch(name)) if _is_address(name) else _read_source(name)
+    source = asyncio.run(_fetch(_urls_of(name))) if _urls_of(name) else _read_source(name)
     if isinstance(source, NotAFeed):
         return source
     url = base or source.url
@@ -70,21 +72,28 @@ def _read_source(name: str) -> ParseSource | NotAFeed:
     return ParseSource(body, None, "")
 
 
-def _is_address(name: str) -> bool:
-    return name.startswith(("http://", "https://"))
+def _urls_of(name: str) -> tuple[str, ...]:
+    """The addresses to try; none for a file. Without a scheme, a file of this name comes first."""
+    if name == "-" or ("://" not in name and Path(name).exists()):
+        return ()
+    return urls_from_typed(name)
 
 
-async def _fetch(url: str, *, page: bool = False) -> ParseSource | NotAFeed:
+async def _fetch(urls: Sequence[str], *, page: bool = False) -> ParseSource | NotAFeed:
     from reedbed.ingest.http.client import ACCEPT_FEED, ACCEPT_PAGE, Fetcher
     from reedbed.ingest.http.guard import Guard
+    from reedbed.services.page_feeds import failure_of_page
 
     fetcher = Fetcher(Guard(load().allow_networks))
+    accept = ACCEPT_PAGE if page else ACCEPT_FEED
     try:
-        outcome = await fetcher.fetch(FetchRequest(url, accept=ACCEPT_PAGE if page else ACCEPT_FEED))
+        _, outcome = await fetch_first(urls, lambda url: fetcher.fetch(FetchRequest(url, accept=accept)))
     finally:
         await fetcher.close()
     if isinstance(outcome, Fetched):
         return ParseSource(outcome.body, outcome.content_type, outcome.url)
+    if page and not isinstance(outcome, NotModified):
+        return NotAFeed(failure_of_page(outcome))
     return NotAFeed(outcome.failure)
 
 
@@ -103,7 +112,7 @@ def extract_command(file: str, url: str | None, as_list: bool, keep: str | None,
     if as_list:
         _extract_list(file, url or "")
         return
-    if url is None and not _is_address(file):
+    if url is None and not _urls_of(file):
         raise click.UsageError("The article of a file needs the option --url.")
     source = _read_page(file)
     try:
@@ -117,7 +126,8 @@ def extract_command(file: str, url: str | None, as_list: bool, keep: str | None,
 
 
 def _read_page(name: str) -> ParseSource:
-    source = asyncio.run(_fetch(name, page=True)) if _is_address(name) else _read_source(name)
+    urls = _urls_of(name)
+    source = asyncio.run(_fetch(urls, page=True)) if urls else _read_source(name)
     if isinstance(source, NotAFeed):
         click.echo(source.reason.message, err=True)
         sys.exit(1)

@@ -6,7 +6,7 @@ feeds and common feed paths, which are fetched to check them.
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -241,6 +241,16 @@ def urls_from_typed(text: str) -> tuple[str, ...]:
     return (f"https://{bare}", f"http://{bare}") if _HOST.fullmatch(host) else ()
 
 
+async def fetch_first(urls: Sequence[str], fetch: Callable[[str], Awaitable[Outcome]]) -> tuple[str, Outcome]:
+    """The first URL that answers and its outcome; without any, the first one and the last failure."""
+    outcome: Outcome = Failed("permanent_error", _NOT_A_URL)
+    for url in urls:
+        outcome = await fetch(url)
+        if not isinstance(outcome, Failed) or outcome.status is not None:
+            return url, outcome
+    return urls[0], outcome
+
+
 def url_from_typed(text: str) -> str:
     """The normalized URL the user most likely meant. Raise `Invalid` if the text cannot be a URL."""
     urls = urls_from_typed(text)
@@ -329,7 +339,7 @@ class _FeedSearch:
         self._tried: set[str] = set()
 
     async def run(self, urls: tuple[str, ...]) -> Discovery:
-        url, outcome = await self._fetch_first(urls)
+        url, outcome = await fetch_first(urls, self._fetch)
         if not isinstance(outcome, Fetched):
             discovery = await self._without_page(url, outcome)
             return discovery if url == urls[0] else replace(discovery, answered_url=url)
@@ -337,17 +347,8 @@ class _FeedSearch:
             return Discovery((feed,), document=outcome)
         return await self._from_page(outcome)
 
-    async def _fetch_first(self, urls: tuple[str, ...]) -> tuple[str, Outcome]:
-        """The first URL that answers and its outcome; without any, the first one and the last failure."""
-        outcome: Outcome = Failed("permanent_error", _NOT_A_URL)
-        for url in urls:
-            self._tried.add(url)
-            outcome = await self._fetch(url)
-            if not isinstance(outcome, Failed) or outcome.status is not None:
-                return url, outcome
-        return urls[0], outcome
-
     async def _fetch(self, url: str) -> Outcome:
+        self._tried.add(url)
         request = FetchRequest(url, accept=ACCEPT_FEED)
         if self._login is not None and same_origin(url, self._login.url):
             request = replace(request, username=self._login.username, password=self._login.password)
@@ -381,7 +382,6 @@ class _FeedSearch:
         for guess in guesses:
             if guess.url in self._tried or len(self._tried) >= _MAX_CANDIDATES:
                 continue
-            self._tried.add(guess.url)
             await asyncio.sleep(self._pause)
             outcome = await self._fetch(guess.url)
             if isinstance(outcome, Throttled) or (isinstance(outcome, Failed) and outcome.status is None):

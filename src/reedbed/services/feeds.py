@@ -22,12 +22,13 @@ from reedbed.domain.framing import FeedFraming, check_prompt, check_root_domain
 from reedbed.domain.records import UNSET, Unset, record
 from reedbed.domain.subscriptions import check_interval
 from reedbed.domain.times import Millis
-from reedbed.domain.urls import is_secret_url, root_domain
-from reedbed.ingest.discovery import url_from_typed
+from reedbed.domain.urls import check_feed_url, is_secret_url, root_domain
+from reedbed.ingest.discovery import url_from_typed, urls_from_typed
 from reedbed.services.framing.manage import build_documents
 from reedbed.services.jobs import enqueue_framing
 from reedbed.services.refresh.check import wake_worker
 from reedbed.services.runtime import Runtime
+from reedbed.services.subscriptions.discover import answering_url
 from reedbed.store import refresh
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Param, Params
@@ -161,7 +162,7 @@ async def add_feed(
     runtime: Runtime, url: str, settings: FeedSettings | None = None, *, with_root_domain: bool = True
 ) -> AdminFeed:
     """A new feed is neither enabled nor polled; a feed that has subscribers does not change for them."""
-    feed_url = url_from_typed(url)
+    feed_url = url_from_typed(await answering_url(runtime, url))
     if is_secret_url(feed_url):
         raise Invalid(IS_PRIVATE, field="url")
     now = runtime.now()
@@ -256,6 +257,9 @@ async def _lookup(tx: Tx, runtime: Runtime, named: str) -> AdminFeed | None:
     now, text = runtime.now(), named.strip()
     if text.isascii() and text.isdigit() and len(text) <= MAX_NUMBER_LENGTH:
         return await operator_feeds.by_id(tx, int(text), now)
+    for url in urls_from_typed(text)[1:]:  # typed without a scheme
+        if (found := await operator_feeds.by_url(tx, check_feed_url(url), now)) is not None:
+            return found
     return await operator_feeds.by_url(tx, url_from_typed(text), now)
 
 

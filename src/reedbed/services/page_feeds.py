@@ -15,7 +15,7 @@ from reedbed.domain.subscriptions import Discovery, FeedCandidate, Subscription
 from reedbed.domain.text import clean_line
 from reedbed.domain.urls import MAX_NAME, check_feed_url
 from reedbed.domain.users import User
-from reedbed.ingest.discovery import urls_from_typed
+from reedbed.ingest.discovery import fetch_first, urls_from_typed
 from reedbed.ingest.http.client import ACCEPT_PAGE
 from reedbed.ingest.page_feeds.finder import NO_LIST
 from reedbed.ingest.page_feeds.sandbox import apply_safely, blocks_safely, find_lists_safely, watch_safely
@@ -189,22 +189,20 @@ async def _fetch_typed(runtime: Runtime, text: str, user_id: int | None) -> tupl
     urls = urls_from_typed(text) or (text,)
     if "@" in urls[0]:  # a password is not sent without https
         urls = urls[:1]
-    url, outcome = "", None
-    for typed in urls:
-        url = telegram_page(check_feed_url(typed))
-        outcome = await _fetch(runtime, url, user_id)
-        if not isinstance(outcome, Failed) or outcome.status is not None:
-            break
+    urls = tuple(telegram_page(check_feed_url(typed)) for typed in urls)
+    url, outcome = await fetch_first(urls, lambda url: _fetch(runtime, url, user_id))
     if isinstance(outcome, Failed | Gone | Throttled):
-        raise Invalid(_of_page(outcome.failure), field="url")
+        raise Invalid(failure_of_page(outcome), field="url")
     if not isinstance(outcome, Fetched):
         raise Invalid(Failure(FailureCode.UNCHANGED), field="url")
     return url, outcome
 
 
-def _of_page(failure: Failure) -> Failure:
-    """The failure of a download, which speaks of a feed."""
-    size = str(failure.params.get("size", ""))
+def failure_of_page(outcome: Failed | Gone | Throttled) -> Failure:
+    """Why a page could not be fetched; what is known of the outcome speaks of a feed."""
+    failure, size = outcome.failure, str(outcome.failure.params.get("size", ""))
+    if failure.code is FailureCode.FEED_NOT_FOUND:
+        return Failure(FailureCode.NOTHING_AT_ADDRESS, {"status": outcome.status or 404})
     if failure.code is FailureCode.FEED_TOO_LARGE and size.endswith(" MB"):
         return Failure(FailureCode.LIST_PAGE_TOO_LARGE, {"size": size.removesuffix(" MB")})
     return failure

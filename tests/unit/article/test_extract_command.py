@@ -81,3 +81,13 @@ def test_an_article_is_fetched_from_its_address(monkeypatch: pytest.MonkeyPatch)
     assert (found["title"], found["image"]) == ("Reeds", f"{site.url}/marsh/a.png")
     assert (missing.exit_code, missing.stdout) == (1, "")
     assert missing.stderr.count("\n") == 1
+
+
+def test_an_address_needs_no_scheme_and_a_page_that_is_gone_is_called_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REEDBED_ALLOW_NETWORKS", "127.0.0.0/8")
+    with in_thread(FeedSite()) as site:
+        bare = site.put("/x", f"<title>Reeds</title><p>{TEXT}").removeprefix("http://")
+        assert json.loads(run(bare).stdout)["title"] == "Reeds"
+        gone = run(f"{bare}/gone")
+    assert (gone.exit_code, gone.stdout) == (1, "")
+    assert gone.stderr == "There is nothing at this address: the site answered 404. Check it for a typing error.\n"

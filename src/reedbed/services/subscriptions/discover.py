@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Collection
 from dataclasses import field, replace
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
@@ -13,7 +14,8 @@ from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest, Gone,
 from reedbed.domain.subscriptions import Discovery
 from reedbed.domain.text import clean_line
 from reedbed.domain.times import DAY, Instant
-from reedbed.ingest.discovery import BARE_LOGIN, discover, same_origin, url_from_typed, urls_from_typed
+from reedbed.domain.urls import check_feed_url
+from reedbed.ingest.discovery import BARE_LOGIN, discover, fetch_first, same_origin, url_from_typed, urls_from_typed
 from reedbed.ingest.parse import parse_safely
 from reedbed.ingest.sanitize import clean_html
 from reedbed.ingest.text import digest_content
@@ -71,6 +73,21 @@ def parse_feed_login(text: str, username: str | None = None, password: str | Non
     if typed_username is None:
         return login if typed_password is None else Address(login.url, login.username, typed_password)
     return Address(login.url, typed_username, typed_password)
+
+
+async def answering_url(runtime: Runtime, text: str, *, known: Collection[str | None] = ()) -> str:
+    """What was typed. Without a scheme this is the URL with https, or with http where only that answers.
+
+    A known URL is taken without asking, if it is one of the two.
+    """
+    urls = urls_from_typed(text)
+    if len(urls) < 2 or "@" in urls[0]:  # a password is not sent without https
+        return text
+    for url in map(check_feed_url, urls):
+        if url in known:
+            return url
+    url, _ = await fetch_first(urls, lambda url: runtime.fetcher.fetch(FetchRequest(url)))
+    return url
 
 
 def without_credentials(text: str) -> str:

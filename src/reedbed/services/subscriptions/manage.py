@@ -38,6 +38,7 @@ from reedbed.services.rules.match import enqueue_rules, keep_unread_limits
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.discover import (
     Address,
+    answering_url,
     fetch_candidate,
     find_feeds,
     parse_feed_login,
@@ -215,6 +216,9 @@ async def change_subscription(
 ) -> Subscription:
     current = await _get(runtime, user_id, subscription_id)
     updated = _with_changes(current, change, runtime.now())
+    if not isinstance(change.url, Unset):
+        url = await answering_url(runtime, change.url, known=(current.feed.url, current.asked_url))
+        change = replace(change, url=url)
     async with runtime.db.write() as tx:
         await _check_folders(tx, user_id, updated.folder_ids)
         await subscriptions.change(tx, user_id, updated)

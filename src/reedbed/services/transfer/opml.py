@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import orjson
@@ -18,7 +19,7 @@ from reedbed.domain.records import record
 from reedbed.domain.subscriptions import Subscription
 from reedbed.domain.transfer import PAGE_RECIPE, ImportLine, ImportReport, OpmlDocument, OpmlFeed, OpmlOutline, feeds_of
 from reedbed.domain.users import Allowance
-from reedbed.ingest.discovery import url_from_typed
+from reedbed.ingest.discovery import url_from_typed, urls_from_typed
 from reedbed.ingest.page_feeds.apply import check_selectors
 from reedbed.ingest.transfer import read_opml, write_opml
 from reedbed.services.folders import find_or_create_path
@@ -26,7 +27,7 @@ from reedbed.services.live import publish_subscriptions
 from reedbed.services.refresh.check import wake_worker
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import spend
-from reedbed.services.subscriptions.discover import Address, split_credentials, without_credentials
+from reedbed.services.subscriptions.discover import Address, answering_url, split_credentials, without_credentials
 from reedbed.services.subscriptions.manage import AlreadySubscribed, SubscribeOptions, subscribe_to_url
 from reedbed.store import folders, page_feeds, subscriptions, tags, users
 from reedbed.store.engine.database import Tx
@@ -39,6 +40,8 @@ from reedbed.store.feeds import feeds
 
 LINES_PER_BATCH = 100
 """Feeds per transaction: a file may have thousands, and other writers must not wait for all of them."""
+
+_ASKED_AT_A_TIME, _ASKING_SECONDS = 10, 10.0
 
 TRUNCATED_FILE = ImportLine("The rest of the file", "", Failure(FailureCode.FILE_CUT_OFF))
 
@@ -133,12 +136,32 @@ async def export_opml(runtime: Runtime, user_id: int, *, with_credentials: bool 
 
 async def subscribe_lines(runtime: Runtime, user_id: int, lines: Sequence[OpmlFeed]) -> ImportReport:
     """Subscribe to these feeds in their folders, in one transaction."""
+    lines = await _with_schemes(runtime, lines)
     async with runtime.db.write() as tx:
         paths: dict[tuple[str, ...], int | None] = {(): None}
         done = [await _import_line(tx, runtime, user_id, line, paths) for line in lines]
     await wake_worker(runtime)
     counts = Counter(line.status for line in done)
     return ImportReport(counts["added"], counts["followed"] + counts["moved"], tuple(done))
+
+
+async def _with_schemes(runtime: Runtime, lines: Sequence[OpmlFeed]) -> Sequence[OpmlFeed]:
+    """Ask the sites of feeds without a scheme for http or https; those that do not answer in time get https."""
+    typed = dict.fromkeys(line.outline.xml_url or "" for line in lines)
+    answering: dict[str, str] = {}
+    some = asyncio.Semaphore(_ASKED_AT_A_TIME)
+
+    async def ask(url: str) -> None:
+        async with some:
+            answering[url] = await answering_url(runtime, url)
+
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_ASKING_SECONDS), asyncio.TaskGroup() as group:
+            for url in typed:
+                if len(urls_from_typed(url)) > 1:
+                    group.create_task(ask(url))
+    urls = [answering.get(line.outline.xml_url or "", line.outline.xml_url) for line in lines]
+    return [replace(line, outline=replace(line.outline, xml_url=url)) for line, url in zip(lines, urls, strict=True)]
 
 
 async def _import_line(
