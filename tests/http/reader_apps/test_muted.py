@@ -154,12 +154,12 @@ async def test_a_muted_feed_is_in_apps_where_it_is_on_the_page(account: AppAccou
     tags = {tag["id"]: tag.get("unread_count") for tag in (await app.read("tag/list"))["tags"]}
     assert tags["user/-/label/Tech"] == 0
 
-    heard = [await account.id_of(title) for title in ("Three", "Two", "One")]
+    unmuted = [await account.id_of(title) for title in ("Three", "Two", "One")]
     muted = [await account.id_of(title) for title in ("Five", "Four")]
-    assert await app.ids(xt=READ) == heard
+    assert await app.ids(xt=READ) == unmuted
     assert await app.ids(s="user/-/label/Tech", xt=READ) == []
     assert await app.ids(s=f"feed/{tech}", xt=READ) == muted
     fever = (await account.fever("unread_item_ids"))["unread_item_ids"]
-    assert fever == ",".join(str(id) for id in reversed(heard))
+    assert fever == ",".join(str(id) for id in reversed(unmuted))
     await app.post("mark-all-as-read", s=["user/-/label/Tech", READING_LIST])
     assert await app.ids(s=f"feed/{tech}", xt=READ) == muted

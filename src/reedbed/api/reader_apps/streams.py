@@ -111,8 +111,8 @@ class Directory:
             return None
         feeds = None
         if folder_ids:
-            heard = (feed for feed in await self.followed() if not feed.is_muted)
-            feeds = tuple(feed.feed_id for feed in heard if not set(folder_ids).isdisjoint(feed.folder_ids))
+            unmuted = (feed for feed in await self.followed() if not feed.is_muted)
+            feeds = tuple(feed.feed_id for feed in unmuted if not set(folder_ids).isdisjoint(feed.folder_ids))
         title = labels.folders[folder_ids[0]] if folder_ids else name
         return StreamTarget(stream_name(LabelStream(title)), title, feed_ids=feeds, tags=(tag,) if tag else ())
 
