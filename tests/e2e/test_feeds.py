@@ -86,6 +86,7 @@ def test_a_search_is_suggested_counted_corrected_saved_and_deleted(walk: Walk, w
     page.fill("#q", "canal feed:marr")
     option = page.get_by_role("option", name="The Marrowby Courier")
     expect(option.locator(".count")).to_have_text(re.compile(r"^\d+$"))
+    expect(option.locator("b")).to_have_text("Marr")
     keep_picture(page, "search-suggest", way)
     assert violations(page) == []
     page.keyboard.press("ArrowDown")

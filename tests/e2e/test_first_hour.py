@@ -29,8 +29,12 @@ def test_looking_for_new_entries_tells_how_far_it_is(walk: Walk) -> None:
 
 def test_an_import_leads_to_reading(walk: Walk, library: FeedSite) -> None:
     page = walk("/add")
+    page.get_by_role("link", name="Move in from another reader").click()
+    expect(page.get_by_role("heading", name="Move in from another reader")).to_be_in_viewport()
+    page.go_back()
     file = OPML.format(url=library.feed_url("main")).encode()
     page.set_input_files("#drop input[type=file]", {"name": "mine.opml", "mimeType": "text/x-opml", "buffer": file})
+    expect(page.locator(".report")).to_have_text("Report: 0 added, 1 was there already")
     page.get_by_role("link", name="Start reading").click()
     page.wait_for_url("**/unread")
 

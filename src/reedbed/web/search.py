@@ -271,14 +271,14 @@ class SearchListBuilder(EntryListBuilder):
 
     def _orders(self) -> tuple[SelectOption, ...]:
         search = self._search_list
-        options: tuple[tuple[SearchOrder, str], ...] = (
-            ("newest", translate("Newest first")),
-            ("oldest", translate("Oldest first")),
-            ("relevance", translate("Best first")),
+        options: tuple[tuple[SearchOrder, str, str], ...] = (
+            ("newest", translate("Newest first"), translate("Newest")),
+            ("oldest", translate("Oldest first"), translate("Oldest")),
+            ("relevance", translate("Best first"), translate("Best first")),
         )
         return tuple(
-            SelectOption(order, name, order == search.by, replace(search, by=order).list_address())
-            for order, name in options
+            SelectOption(order, name, order == search.by, replace(search, by=order).list_address(), short=short)
+            for order, name, short in options
         )
 
     def _empty(self) -> Empty:

@@ -62,10 +62,9 @@ async def upload_opml(request: Request, runtime: CurrentRuntime, caller: Current
 
 def progress_of(name: str, report: ImportReport) -> ImportProgress:
     total = len(report.lines)
-    parts = [
-        ngettext("%(num)s added", "%(num)s added", report.imported),
-        ngettext("%(num)s was there already", "%(num)s were there already", report.skipped),
-    ]
+    parts = [ngettext("%(num)s added", "%(num)s added", report.imported)]
+    if report.skipped:
+        parts.append(ngettext("%(num)s was there already", "%(num)s were there already", report.skipped))
     if report.errors:
         parts.append(ngettext("%(num)s needs a look", "%(num)s need a look", len(report.errors)))
     return ImportProgress(

@@ -86,7 +86,7 @@ function option(query, text, entries, item) {
   made.dataset.query = query;
   made.dataset.kind = item.kind;
   const name = document.createElement("bdi");
-  name.textContent = item.kind === "operator" ? query : text;
+  name.append(...(item.kind === "operator" ? [query] : marked(text)));
   made.append(name);
   if (["feed", "folder", "tag"].includes(item.kind)) {
     const kind = document.createElement("code");
@@ -101,6 +101,16 @@ function option(query, text, entries, item) {
   }
   if (item.kind === "saved_search") made.dataset.url = `/saved/${item.id}`;
   return made;
+}
+
+// The word that is being typed is what the suggestion matches.
+function marked(text) {
+  const word = document.activeElement?.value?.split(/[\s:"]+/).at(-1).toLowerCase();
+  const start = word ? text.toLowerCase().indexOf(word) : -1;
+  if (start < 0) return [text];
+  const match = document.createElement("b");
+  match.textContent = text.slice(start, start + word.length);
+  return [text.slice(0, start), match, text.slice(start + word.length)];
 }
 
 function move(form, by) {
