@@ -37,7 +37,6 @@ from reedbed.domain.digests import (
 from reedbed.domain.email import DigestMail, NotSent, digest_email
 from reedbed.domain.entries import EntryRow, ViewQuery
 from reedbed.domain.errors import Conflict, Invalid, NotFound, Unavailable
-from reedbed.domain.failures import Failure
 from reedbed.domain.listening import FEED_URL as READ_ALOUD_URL
 from reedbed.domain.push import digest_note
 from reedbed.domain.records import record
@@ -84,6 +83,12 @@ GIVE_UP_AFTER = 12 * HOUR
 UNKNOWN_LINK = "This link is not valid. Log in and look under Digests."
 
 
+async def send_digest(runtime: Runtime, user: User, digest_id: int) -> None:
+    """Enqueue the email. The digest is on the page whether or not the email is sent."""
+    if runtime.mailer is not None:
+        await enqueue(runtime, JOB_KIND, {"digest_id": digest_id}, user_id=user.id)
+
+
 async def send_digest_now(runtime: Runtime, user: User, digest_id: int) -> None:
     """Enqueue the email because the user asks for this one, whether or not digests come by email every day."""
     digest = await get_digest(runtime, user.id, digest_id)
@@ -109,8 +114,7 @@ async def mail_digest(runtime: Runtime, job: Job) -> Done | Later:
     if not isinstance(result, NotSent):
         return Done({"sent": "mail"})
     log.warning("a digest was not mailed", digest=digest.id, error=result.reason)
-    later = try_again(runtime, job, give_up_after=GIVE_UP_AFTER) if result.try_again else None
-    return later or Done({"error": result.reason})
+    return (result.try_again and try_again(runtime, job, give_up_after=GIVE_UP_AFTER)) or Done({"error": result.reason})
 
 
 def _mail_of(runtime: Runtime, user: User, digest: Digest, schedule: Schedule | None) -> DigestMail:
@@ -127,8 +131,7 @@ def _mail_of(runtime: Runtime, user: User, digest: Digest, schedule: Schedule | 
 
 
 def unsubscribe_link(runtime: Runtime, user_id: int) -> str:
-    token = f"{user_id}-{_signature(runtime, user_id)}"
-    return f"{runtime.accounts.base_url}/digests/unsubscribe/{token}"
+    return f"{runtime.accounts.base_url}/digests/unsubscribe/{user_id}-{_signature(runtime, user_id)}"
 
 
 def verify_unsubscribe_token(runtime: Runtime, token: str) -> int:
@@ -293,7 +296,8 @@ async def write_digest(runtime: Runtime, job: Job) -> Done | Later:
     work = _write(runtime, job, user, digest)
     failure = await failure_of(work, FAILED, event="a digest broke down", digest=digest.id)
     if failure is not None:
-        await _fail(runtime, digest, failure)
+        async with runtime.db.write() as tx:
+            await digests.fail(tx, digest.id, failure, runtime.now())
     await report_job_progress(runtime, job, 1, 1, {"digest_id": digest.id})
     return Done({"digest_id": digest.id})
 
@@ -344,8 +348,8 @@ async def _deliver(runtime: Runtime, user: User, digest_id: int, *, mail: bool) 
         await enqueue_shared_note(tx, user.id, targets, digest_note(digest), runtime.now())
     if preferences_of(user).spoken_digests and may_read_aloud(runtime, preferences_of(user)):
         await request_spoken(runtime, user, "digest", digest_id)
-    if mail and runtime.mailer is not None:
-        await enqueue(runtime, JOB_KIND, {"digest_id": digest_id}, user_id=user.id)
+    if mail:
+        await send_digest(runtime, user, digest.id)
 
 
 async def _text_from_model(
@@ -438,11 +442,6 @@ def _text(
         image=lead_image(paragraphs, contexts),
         left_out=max(0, len(items) - sum(len(paragraph.sentences) for paragraph in paragraphs)),
     )
-
-
-async def _fail(runtime: Runtime, digest: Digest, failure: Failure) -> None:
-    async with runtime.db.write() as tx:
-        await digests.fail(tx, digest.id, failure, runtime.now())
 
 
 # --- Schedules: a time of day in the user's own time zone
