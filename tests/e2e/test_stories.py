@@ -11,6 +11,7 @@ from tests.feedsite import FeedSite
 from tests.processes import Reedbed, signed_in, wait_for
 
 SHARED = "The council voted 31 to 28 to close the swing bridge to cars from September."
+NAMES = {"kiosk": "The Marrowby Kiosk at the Long Canal"}
 OUTLETS = {
     "courier": ("Marrowby council closes swing bridge to cars", "Buses and cyclists keep one lane over the water."),
     "post": (
@@ -29,7 +30,7 @@ def told(fresh_server: Reedbed, threaded_site: FeedSite) -> Iterator[str]:
     """A token of who follows three outlets of one event."""
     with signed_in(fresh_server.url) as client:
         for feed, (title, own) in OUTLETS.items():
-            threaded_site.feed(feed)
+            threaded_site.feed(feed, title=NAMES.get(feed))
             threaded_site.publish(title, key="a", feed=feed, content=f"<p>{SHARED} {own}</p>")
             url = threaded_site.feed_url(feed)
             client.post("/api/v1/subscriptions", json={"url": url}).raise_for_status()
@@ -65,6 +66,11 @@ def test_a_story_is_compared_set_right_and_marked(fresh_server: Reedbed, told: s
     expect(shared.locator("li", has_text=SHARED).locator(".favs a")).to_have_count(3)
     expect(page.locator("mark.loud")).to_have_text(["SCANDAL (loud word)", "SLAMS (loud word)"])
     expect(page.locator(".when li")).to_have_count(3)
+    assert (
+        page.locator(".when bdi").evaluate_all("all => all.filter(one => one.scrollWidth > one.clientWidth).length")
+        == 0
+    )
+    expect(page.locator(".tale .acts button").first).to_have_text("Share this page")
     page.get_by_role("button", name="Follow the story").click()
     page.get_by_role("button", name="No longer follow").click()
     expect(page.get_by_role("button", name="Follow the story")).to_be_visible()
@@ -108,3 +114,17 @@ def test_a_story_is_shared_read_by_a_stranger_and_taken_back(fresh_server: Reedb
     page.get_by_role("button", name="Yes, do it").click()
     expect(page.get_by_text("No story is shared.")).to_be_visible()
     assert visit(url, DESK).get_by_role("heading").inner_text() == "There is nothing at this address."
+
+
+def test_a_digest_without_pictures_shows_what_is_on_top_and_why(fresh_server: Reedbed, told: str, visit: Visit) -> None:
+    page = visit(f"{fresh_server.url}/summaries", DESK, token=told)
+    page.get_by_role("button", name="New digest").click()
+    expect(page.locator(".front-top h3").first).to_be_visible()
+    expect(page.locator(".front-top .lead a").first).to_be_visible()
+    expect(page.locator(".mast-head")).to_contain_text("1 min to read")
+    page.get_by_text("How this order was made").click()
+    expect(page.locator(".order-why li").first).to_contain_text("3 outlets")
+    assert violations(page) == []
+    page = visit(page.url, PHONE, token=told, locale="de-DE")
+    expect(page.locator(".front-top h3").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

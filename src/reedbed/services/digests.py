@@ -91,11 +91,10 @@ async def send_digest(runtime: Runtime, user: User, digest_id: int) -> None:
 
 async def send_digest_now(runtime: Runtime, user: User, digest_id: int) -> None:
     """Enqueue the email because the user asks for this one, whether or not digests come by email every day."""
-    digest = await get_digest(runtime, user.id, digest_id)
+    if (await get_digest(runtime, user.id, digest_id)).status != "ready":
+        raise Conflict(NOT_READY)
     if runtime.mailer is None:
         raise Conflict(NO_MAIL, field="mail")
-    if digest.status != "ready":
-        raise Conflict(NOT_READY)
     await enqueue(runtime, JOB_KIND, {"digest_id": digest_id, "asked": True}, user_id=user.id)
 
 
