@@ -208,6 +208,9 @@ def test_posts_show_their_link_as_a_card_and_who_wrote_a_boost(walk: Walk, home:
         inside, around = card.bounding_box(), row.bounding_box()
         assert inside and around and inside["x"] + inside["width"] <= around["x"] + around["width"]
         assert inside["height"] >= (44 if way.phone else 24)
+        row.hover()
+        acts = row.locator(".row-acts").bounding_box()
+        assert not acts or acts["y"] + acts["height"] <= inside["y"]
         expect(page.locator(".post-boost")).to_have_text("Boosted from @ada@marsh.example")
         keep_picture(page, "list-posts", way)
         assert violations(page) == []

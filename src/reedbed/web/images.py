@@ -19,7 +19,7 @@ async def show_icons(runtime: CurrentRuntime, caller: CurrentCaller) -> Response
     return Response(sheet, 200, headers, "text/css")
 
 
-STRIP = 2.2
+STRIP = 2.5
 """A picture so many times as wide as high spans two columns."""
 TALLEST = 0.8
 """A picture that is narrower stands in a frame, or it would take the whole screen."""

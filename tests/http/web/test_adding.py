@@ -21,6 +21,7 @@ async def test_a_page_with_a_feed_is_shown_before_it_is_followed(reader: Client,
     assert "<html" not in part.text and "Tidewater Post" in part.text and "Tide 3" in part.text
     assert f'name="url" value="{site.feed_url()}"' in part.text
     assert "Nothing followed yet" in (await reader.get("/feeds")).text
+    assert 'href="/settings/data#bring-title">Move in from another reader' in (await reader.get("/all")).text
 
 
 async def test_following_what_was_found_leads_to_the_feed(

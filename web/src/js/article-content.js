@@ -4,7 +4,7 @@ const LISTED = ".row img:not(.fav), .pics img, .recordings img, .ep > img, .dige
 
 function takeAway(image) {
   const pictures = image.closest(".pics");
-  image.closest(".row")?.removeAttribute("data-pictured");
+  for (const mark of ["pictured", "shaped", "strip"]) image.closest(".row")?.removeAttribute(`data-${mark}`);
   (pictures ? image.closest("a") : image).remove();
   if (pictures) pictures.dataset.count = pictures.childElementCount;
   if (pictures && !pictures.childElementCount) pictures.closest("figure").remove();

@@ -394,6 +394,8 @@ class EntryListBuilder:
                 translate("Add a site you like; its entries appear here by themselves."),
                 "/add",
                 translate("Add a feed"),
+                other_url="/settings/data#bring-title",
+                other=translate("Move in from another reader"),
             )
         return Empty("all", translate("Nothing here yet"))
 

@@ -83,6 +83,8 @@ class Empty:
     action: str = ""
     acts: bool = False
     """The action is a form to submit; otherwise a link."""
+    other_url: str = ""
+    other: str = ""
 
 
 @record
