@@ -47,6 +47,7 @@ def test_the_list_of_a_page_is_offered_narrowed_and_followed(
     page.fill("#item", "li.entry:nth-child(-n+3)")
     page.get_by_role("button", name="Try them").click()
     expect(page.locator(".maker-preview li")).to_have_count(3)
+    expect(page.locator("details.selectors")).to_have_attribute("open", "")
     step(page, way, "preview")
     keep_picture(page, "make-a-feed", way)
     assert violations(page) == []

@@ -109,6 +109,19 @@ def test_it_plays_on_while_one_reads_and_after_a_reload(
     wait_for("the position", lambda: position(client) >= 30)
 
 
+def test_on_a_phone_the_keys_of_the_open_player_are_free(listening: tuple[Reedbed, Any], visit: Visit) -> None:
+    server, client = listening
+    page = visit(f"{server.url}/all", Way(phone=True), token=token_of(client))
+    play(page, "A bench by the water")
+    opener = page.locator(f"{BAR} [data-do=sheet]")
+    opener.click()
+    expect(opener).to_have_attribute("aria-expanded", "true")
+    page.locator(f"{BAR} [data-do=toggle]").click()
+    expect(page.locator(f"{BAR}:not([data-playing])")).to_be_visible()
+    opener.click()
+    expect(opener).to_have_attribute("aria-expanded", "false")
+
+
 def test_the_chosen_speed_is_kept_and_keys_skip_both_ways(listening: tuple[Reedbed, Any], visit: Visit) -> None:
     server, client = listening
     page = visit(f"{server.url}/all", DESK, token=token_of(client))

@@ -118,6 +118,12 @@ def test_the_same_entry_twice_in_a_document_is_one() -> None:
     assert (once_more.unchanged, once_more.duplicates) == ((1,), (a,))
 
 
+def test_entries_without_guid_and_address_that_say_the_same_are_one() -> None:
+    a = entry("", "", "Closed today")
+    done = first(a, a)
+    assert (len(done.new), done.duplicates) == (1, (a,))
+
+
 def test_a_moved_entry_is_a_change_and_counts_as_collision() -> None:
     done = again(first(entry("a", "http://x/a")), entry("a", "http://x/b", "fixed title"))
     assert (done.collisions, done.unreliable) == (1, False)

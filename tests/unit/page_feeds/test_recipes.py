@@ -1,6 +1,7 @@
 """A recipe finds its list again: on a newer page, and on one that was rebuilt."""
 
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from reedbed.domain.errors import Invalid
 from reedbed.domain.page_feeds import PageRecipe, PageSelectors, entry_key, looks_rebuilt, recipe_from_fields
 from reedbed.ingest.page_feeds.apply import NOTHING_MATCHES, apply_recipe, find_again
+from reedbed.ingest.page_feeds.blocks import read_blocks
 from reedbed.ingest.page_feeds.finder import find_lists
 from reedbed.ingest.page_feeds.sandbox import GAVE_UP, apply_safely, find_again_safely, find_lists_safely
 from reedbed.ingest.page_feeds.sources import telegram_page
@@ -140,3 +142,13 @@ def test_the_posts_of_a_telegram_channel_are_entries() -> None:
     assert found.entries[0].url == "https://t.me/locks/1" and found.entries[0].published is not None
     again = apply_recipe(page(range(1, 8), post), found.recipe, address, now=NOW)
     assert len(again.lists[0].entries) == 7
+
+
+def test_what_holds_the_title_is_not_marked_as_the_date() -> None:
+    rows = "".join(f"<li><div><a href=/lock-{n}>The lock {n}</a><i>1{n} November 2026</i></div></li>" for n in range(5))
+    body = f"<ul class=river>{rows}</ul>".encode()
+    found = find_lists(body, URL, now=NOW).lists[0]
+    blocks = read_blocks(body, found.recipe, URL, now=NOW)
+    assert blocks is not None
+    marked = re.findall(r'data-field="date"[^>]*>(.*?)<', blocks.html)
+    assert marked == [f"1{n} November 2026" for n in range(5)]

@@ -243,7 +243,7 @@ def _marks_of(page: PageDocument, item: Item, entry: PageEntry, dates: DateReade
         text = page.text(number)
         if text.endswith(entry.title) and len(text) <= len(entry.title) + 20:
             found["title"] = number
-        elif entry.published is not None and text and len(text) < 60 and "date" not in found:
+        elif entry.published is not None and 0 < len(text) < 60 and entry.title not in text and "date" not in found:
             written = dates.written(text)
             if page.tags[number] == "time" or (written is not None and written.time == entry.published):
                 found["date"] = number
