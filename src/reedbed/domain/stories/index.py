@@ -181,7 +181,7 @@ class StoryIndex:
     def _close_stories(self, headline: Headline, words: HeadlineWords) -> tuple[list[int], int | None]:
         """Stories of the same event, the closest first, and the closest one that is not clearly apart."""
         vector = unit_vector(self._weighed(words.weights.items()))
-        threshold = _limits(words).join
+        threshold = (_WITH_LEAD if words.has_lead else _TITLE_ONLY).join
         matches: list[tuple[float, int]] = []
         doubts: list[tuple[float, int]] = []
         for story_id in self._candidates(vector):
@@ -333,7 +333,9 @@ class StoryIndex:
 
     def _note_words(self, story_id: int, known: Collection[str], words: Iterable[str]) -> None:
         for word in words:
-            recent = self._recent.setdefault(word, [])
+            recent = self._recent.get(word)
+            if recent is None:
+                recent = self._recent[word] = []
             if word not in known:
                 self._used_by[word] = self._used_by.get(word, 0) + 1
             elif story_id in recent:
@@ -440,10 +442,12 @@ class _Story:
         for feed_id in feeds:
             if feed_id not in self.feeds and len(self.feeds) < _MAX_FEEDS:
                 self.feeds = (*self.feeds, feed_id)
+        if not self.words:
+            return self._set_words(words)
         weights = dict(zip(self.words, self.weights, strict=True))
         for word, weight in words.items():
             weights[word] = weights.get(word, 0.0) + weight
-        self._set_words(weights)
+        return self._set_words(weights)
 
     def _take_names(self, names: Iterable[str], numbers: Iterable[str], words: "HeadlineWords | _Story") -> None:
         self.names = tuple(dict.fromkeys((*self.names, *names)))[:_MAX_STORY_NAMES]
@@ -458,13 +462,9 @@ class _Story:
 _Side = tuple[HeadlineWords | _Story, _Vector]
 
 
-def _limits(words: HeadlineWords) -> _Thresholds:
-    return _WITH_LEAD if words.has_lead else _TITLE_ONLY
-
-
 def _heaviest(weights: _Vector, number: int) -> list[tuple[float, str]]:
     """The heaviest words after their weights, which are negative."""
-    return sorted((-weight, word) for word, weight in weights.items())[:number]
+    return sorted([(-weight, word) for word, weight in weights.items()])[:number]
 
 
 def _is_one_name(names: Sequence[str], words: Sequence[str]) -> bool:

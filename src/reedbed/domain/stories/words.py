@@ -215,12 +215,14 @@ class _Reader:
     def read_initials(self, title: str, lead: str) -> None:
         """The Bank of Japan is also the BOJ."""
         if self.shows_names:
-            marks_names = not _is_title_case(_WORD.findall(title))
-            for text, weight in ((title if marks_names else "", 1.0), (lead, LEAD_WEIGHT)):
-                for run in _LONG_NAME.findall(text):
+            in_title = _LONG_NAME.findall(title)
+            if in_title and _is_title_case(_WORD.findall(title)):
+                in_title = []
+            for runs, weight in ((in_title, 1.0), (_LONG_NAME.findall(lead), LEAD_WEIGHT)):
+                for run in runs:
                     initials = "".join(word[0] for word in _NAME_PART.findall(run)).casefold()
                     if len(initials) >= _MIN_INITIALS:
-                        self._add(intern(initials[:STEM_LENGTH]), weight, "word", is_name=True)
+                        self._add((intern(initials[:STEM_LENGTH]),), weight, "word", is_name=True)
 
     def _read(self, words: Iterable[str], weight: float, most: int, *, capitals: bool) -> None:
         is_start = True
@@ -229,31 +231,31 @@ class _Reader:
                 is_start = True
                 continue
             stems, kind = _stems(word)
-            is_name = (
-                capitals
-                and not word.islower()  # as nearly all are, and quick to tell
-                and kind == "word"
-                and _has_capital(word)
-                and (not is_start or _is_acronym(word))
-            )
-            for stem in stems:
-                self._add(stem, weight, kind, is_name=is_name)
-            most -= len(stems)
-            if most <= 0:
-                return
+            if stems:
+                is_name = (
+                    capitals
+                    and not word.islower()  # as nearly all are, and quick to tell
+                    and kind == "word"
+                    and _has_capital(word)
+                    and (not is_start or _is_acronym(word))
+                )
+                self._add(stems, weight, kind, is_name=is_name)
+                most -= len(stems)
+                if most <= 0:
+                    return
             is_start = False
 
-    def _add(self, stem: str, weight: float, kind: str, *, is_name: bool) -> None:
-        known = self.weights.get(stem, 0.0)
+    def _add(self, stems: Iterable[str], weight: float, kind: str, *, is_name: bool) -> None:
         if kind in ("number", "day"):
-            self.numbers.add(stem)
+            self.numbers.update(stems)
         if is_name:
-            self.names.add(stem)
-            weight = NAME_WEIGHT if known else weight * NAME_WEIGHT
-        else:
-            weight *= _KIND_WEIGHTS[kind]
-        if weight > known:
-            self.weights[stem] = weight
+            self.names.update(stems)
+        weight *= NAME_WEIGHT if is_name else _KIND_WEIGHTS[kind]
+        for stem in stems:
+            known = self.weights.get(stem, 0.0)
+            given = NAME_WEIGHT if is_name and known else weight
+            if given > known:
+                self.weights[stem] = given
 
 
 _KIND_WEIGHTS = {
@@ -298,8 +300,9 @@ def _is_acronym(word: str) -> bool:
     return word.isupper() and 1 < len(word) < 6
 
 
+# The letter stands before the check of its place: the engine skips to letters, but would try the check everywhere.
 _LONG_NAME = re.compile(
-    r"\b[A-ZÀ-Ý][a-zà-ÿ]+(?: (?:(?:of|for|de|du|der|des|del|la) (?:the )?)?[A-ZÀ-Ý][a-zà-ÿ]+){1,4}\b"
+    r"[A-ZÀ-Ý](?<=\b[A-ZÀ-Ý])[a-zà-ÿ]+(?: (?:(?:of|for|de|du|der|des|del|la) (?:the )?)?[A-ZÀ-Ý][a-zà-ÿ]+){1,4}\b"
 )
 _NAME_PART = re.compile(r"\b(?:[A-ZÀ-Ý]|of\b|for\b)")
 _MIN_INITIALS = 3
