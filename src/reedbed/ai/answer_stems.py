@@ -166,6 +166,12 @@ def synonyms() -> Mapping[str, frozenset[str]]:
 
 
 @cache
+def question_words() -> frozenset[str]:
+    """Words of questions that say nothing about their subject."""
+    return frozenset(word for line in _lines("question_words.txt") for word in line)
+
+
+@cache
 def _verbs() -> Mapping[str, str]:
     """The verb of each irregular form, both folded."""
     verbs = (list(map(index_text, line)) for line in _lines("irregular_verbs.txt"))

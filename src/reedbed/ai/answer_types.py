@@ -5,7 +5,16 @@ from collections.abc import Collection, Iterator
 from functools import cache
 
 from reedbed.ai import answer_words as words_of
-from reedbed.ai.answer_stems import StemSet, one_word_each, place_forms, stem, stems_of, synonyms, verb_forms
+from reedbed.ai.answer_stems import (
+    StemSet,
+    one_word_each,
+    place_forms,
+    question_words,
+    stem,
+    stems_of,
+    synonyms,
+    verb_forms,
+)
 from reedbed.domain.records import record
 from reedbed.domain.stopwords import SMALL
 from reedbed.domain.text import index_text, is_cjk, query_tokens
@@ -330,5 +339,5 @@ def _common_stems() -> frozenset[str]:
 @cache
 def _stopwords() -> frozenset[str]:
     general = SMALL - words_of.CONTENT_WORDS
-    listed = general | words_of.MEASURE_WORDS | words_of.QUESTION_WORDS
+    listed = general | question_words() | words_of.QUESTION_WORDS
     return frozenset(token for word in listed for token in index_text(word).split()) - {"won"}  # of "won't"

@@ -20,7 +20,9 @@ _KINDS = {
     r"|cantidad)|cu[aá]nto (?:cost|cuest|vale|dinero|sub|baj|recib|cobr|pag)|qu[eé] porcentaje"
     r"|cu[aá]l (?:es|era|fue) (?:el|la) "
     r"(?:precio|tasa|valor|coste)",
-    "duration": r"(?:for )?how long\b|wie lange\b|wie lang (?!ist|war|wird)|(?:combien de|quelle) (?:temps|dur[ée]e)"
+    "duration": r"(?:for )?how long\b|(?:how many|wie ?viele?|combien d(?:e |['’])|cu[aá]nt[oa]s) ?(?:seconds|minut|hours"
+    r"|days|weeks|months|years|sekunden|stunden|tage\b|wochen|monate|jahre\b|secondes|heures|jours|semaines|mois|ann[ée]es"
+    r"|ans\b|segundos|horas|d[ií]as|semanas|meses|a[nñ]os)|wie lange\b|wie lang (?!ist|war|wird)|(?:combien de|quelle) (?:temps|dur[ée]e)"
     r"|cu[aá]nto (?:tiempo|dur)"
     r"|a cu[aá]ntos a[nñ]os",
     "number": r"how (?:many|old|fast|strong|far|big|large|high|deep|often|tall|wide|heavy|hot|cold|precise)\b"
@@ -107,10 +109,11 @@ _NUMBER_WORDS = (
     "|\\w*tausend|dutzende?"
     "|millionen|hälfte|drittel|viertel"
     "|deux|trois|quatre|cinq|six|sept|huit|neuf|dix|onze|douze|treize|quatorze|quinze|seize|vingt|trente|quarante"
-    "|cinquante|soixante|cents?|mille|dizaines?|douzaine|centaines?|milliers|moitié|tiers"
+    "|cinquante|soixante|cents?|mille|dizaines?|douzaine|(?:quinz|vingt|trent|quarant|cinquant|soixant|cent)aines?"
+    "|milliers|moitié|tiers"
     "|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce|trece|catorce|quince|dieci\\w+|veinte|veinti\\w+"
     "|treinta|cuarenta|cincuenta|sesenta|setenta|ochenta|noventa|cien|ciento|\\w+cient[oa]s|mil|miles"
-    "|docena|mitad|tercio"
+    "|docenas?|decenas?|quincena|veintena|centenares|mitad|tercio"
 )
 _MONTHS = (
     "january|february|march|april|may|june|july|august|september|october|november|december|januar|februar"
@@ -171,7 +174,7 @@ EXACT_DATE = _any_case(
     r"|\b\d{1,2} ?[ap]\.?m\b|\b\d+ uhr\b|\b\d+ ?h\b"
 )
 DATE = _any_case(
-    rf"\b(?:{_MONTHS}|{_DAYS}|tomorrow|yesterday|tonight|morgen|gestern|heute|demain|hier|mañana|ayer|next"
+    rf"\b(?:{_MONTHS}|(?:{_DAYS})(?:früh|morgen|vormittag|mittag|nachmittag|abend|nacht)?|tomorrow|yesterday|tonight|morgen|gestern|heute|demain|hier|mañana|ayer|next"
     rf"|nächste\w*|easter|christmas|new year|ostern|pfingsten|weihnachten|silvester|pâques|noël|semana santa|navidad"
     rf"|spring|"
     r"summer|autumn|winter|frühjahr|sommer|herbst|printemps|été|automne|hiver|primavera|verano|otoño|invierno)\b"
@@ -183,7 +186,8 @@ STRONG_CAUSE = _any_case(
     r"|causad\w+|provoc\w+|"
     r"konsequenz|vorwürfe|conséquence|accus\w+|consecuencia|acusa\w+|prompted|following|amid|in response to"
     r"|row over|allegations?|shortage|(?:for )?lack of|à l['’]origine|fehl(?:t|en)\b|mangel|manque|falta de|"
-    r"por culpa|motivo|origin[óoa]\w*|triggered|sparked|ausgelöst|déclench\w+)"
+    r"schuld (?:war|ist|sind|daran)|zurückzuführen|lag an|liegt an|fragilis\w+|"
+    r"por culpa|se deb(?:e|ió)|motivo|origin[óoa]\w*|triggered|sparked|ausgelöst|déclench\w+)"
 )
 CAUSE = _any_case(
     r"\b(?:after|over|against|in protest|in response|thanks to|led to|so that|result|failed|behind|nach|um gegen"
@@ -422,7 +426,8 @@ _PHRASES = {
     "happen": r"t(?:ake|akes|ook|aking) place|f(?:and|inden|indet)\b(?=[^.?]{0,60} statt\b)|stattfinden|stattgefunden"
     r"|(?:a|eu|aura|avoir) lieu|t(?:iene|uvo|endrá|ener) lugar",
     "succeeds": r"t(?:ake|akes|ook|aking) over|fill(?:s|ed)? in for|st(?:ands|ood) in for",
-    "resigns": r"step(?:s|ped|ping)? down",
+    "resigns": r"step(?:s|ped|ping)? down|quitt\w+ (?:son|sa|ses|le|leur) (?:postes?|fonctions?|gouvernement)"
+    r"|(?:leav(?:es?|ing)|left) (?:his|her|their) (?:post|office|job)|dej\w+ (?:el|su) cargo",
     "cancelled": r"call(?:s|ed)? off|scrubbed",
     "head": r"à la tête|at the helm|an der spitze|al frente",
     "sale": r"g(?:o|oes|oing) on sale|went on sale|in(?: the)? (?:shops|stores)|hits? (?:the )?(?:shops|stores)",
@@ -445,33 +450,6 @@ OF_PLACE = re.compile(
 
 # --- Words that say nothing about the subject of a question
 
-_MEASURE_WORDS_TEXT = """
-cost costs costly price expensive cheap cheaper worth value maximum minimum share percentage porcentaje hauteur
-prix coût coûte coûterait kostet kosten preis teuer anteil cuesta costó precio dinero hacen during durante pendant
-während near statt bleibt author away deep tall heavy wide money per own have person thing kind type
-use made make took take last now long old far fast big large high hot cold much many often get gets got number
-amount time say said tell told happen happened report reported mean year years day days people become became does
-did do be there going will would find take took put came come go went keep kept back being down moment anybody
-anyone somebody someone
-exactly currently precise measuring viel viele wieviel
-schwer breit schnell häufig lang lange hoch tief weit groß oft alt geld menschen jahr
-jahre weg fort tag tage heute jetzt künftig gibt gab machen macht werden worden wurde kommt kam geht ging combien
-podrá puede pueden pourra peuvent beaucoup
-age speed height length depth weight duration reason alter geschwindigkeit höhe länge tiefe gewicht dauer anzahl grund
-ursache vitesse âge longueur profondeur durée raison nombre velocidad edad altura longitud profundidad duración motivo
-name montant somme date heure jour nom datum uhr summe betrag name hora fecha día suma cantidad importe cause causa
-appelle s'appelle llama llaman lequel laquelle worum womit wofür wogegen wovon wieviel wieviele toll
-va vont vas aller aura auront sera seront était étaient ait soit eu eus devra doivent veut veulent lieu
-van ir será serán estará tendrá tuvo hizo hubiera tan asciende élève s'élève
-würde würden wäre hätte möchte wollen gab es dürfen darf durfte durften wegen
-yet already ever still finally eventually actually really anyone any ones please tell about
-schon bereits noch endlich schließlich eigentlich überhaupt denn bitte
-finalement encore déjà enfin vraiment a-t-il a-t-elle a-t-on avait-on vu voir woran worüber wodurch
-ya aún todavía finalmente hubo había haber iba iban quedó queda quedan está están
-temps personnes ans jours année est-ce fait faire reste cuánto cuántos cuántas años días personas hay hace hizo
-tiempo ahora mucho será
-"""
-MEASURE_WORDS = frozenset(_MEASURE_WORDS_TEXT.split())
 # Words of the general list that questions are about.
 _CONTENT_WORDS_TEXT = """
 new people work won day year years percent part parts high against under first last two three used want wants end
