@@ -100,7 +100,10 @@ def inquire(question: str) -> Inquiry:
 
 
 def _as_asked(question: str) -> str:
-    """Put what is asked for first, if it is a noun or stands further back: "tarrano quake how many dead"."""
+    """Ask who somebody is instead of for a name, and put what is asked for first, if it is a noun or stands further back: "tarrano quake how many dead"."""
+    for named, who in words_of.NAME_OF_ROLE:
+        if named.match(question) is not None:
+            return named.sub(who, question, count=1)
     if _kind(question) not in ("any", "thing") or words_of.YES_OR_NO.match(question):
         return question
     for asked, noun in words_of.MEASURE_NOUNS.items():

@@ -5,6 +5,11 @@ from collections.abc import Mapping
 
 # --- What a question asks for
 
+
+def _any_case(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
 _KINDS = {
     "amount": r"how (?:much|expensive|costly|full|cheap\w*)\b|by how much|(?:what|which) (?:share|percentage"
     r"|proportion|margin)"
@@ -90,6 +95,24 @@ MEASURE_NOUNS: Mapping[str, re.Pattern[str]] = {
     asked: re.compile(pattern, re.IGNORECASE) for asked, pattern in _MEASURE_NOUNS.items()
 }
 
+_ROLES = (
+    r"(?:\w+ ){0,2}\w*(?:president|minister|mayor|captain|chief|boss|head|governor|director|coach|trainer|manager|author|"
+    r"writer|winner|owner|founder|successor|leader|chair\w*|spokes\w+|judge|lawyer|prosecutor|editor|"
+    r"präsident|bürgermeister|kapitän|chef|gouverneur|direktor|autor|sieger|gewinner|besitzer|gründer|nachfolger|leiter|"
+    r"vorsitzende|vorstand|sprecher|richter|anwalt|kanzler|kommissar|wirt|schäfer|président|ministre|maire|capitaine|"
+    r"patron|gouverneur|directeur|directrice|entraîneur|auteur|autrice|vainqueur|propriétaire|fondat|successeur|procureur|"
+    r"juge|avocat|préfet|rectrice|recteur|presidente|ministr[oa]|alcalde|capitán|jefe|gobernador|entrenador|escritor|"
+    r"ganador|dueñ[oa]|fundador|sucesor|portavoz|juez|abogad[oa]|fiscal)"
+)
+NAME_OF_ROLE = (
+    (_any_case(rf"\W*what(?: is|['’]s) the name of (?=(?:the|its|their) {_ROLES})"), "Who is "),
+    (_any_case(rf"\W*wie hei(?:ß|ss)t (?=d(?:er|ie) {_ROLES})"), "Wer ist "),
+    (_any_case(rf"\W*(?:comment s['’]appelle|quel est le nom de) (?=l(?:[ea] |['’]){_ROLES})"), "Qui est "),
+    (_any_case(rf"\W*quel est le nom du (?={_ROLES})"), "Qui est le "),
+    (_any_case(rf"\W*(?:c[oó]mo se llama|cu[aá]l es el nombre de) (?=(?:el|la) {_ROLES})"), "Quién es "),
+    (_any_case(rf"\W*cu[aá]l es el nombre del (?={_ROLES})"), "Quién es el "),
+)
+"""What asks for the name of somebody, and the beginning of the same question as it is asked mostly."""
 YES_OR_NO = re.compile(
     r"\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|ist|sind|war|waren"
     r"|hat|haben|hatte|wird"
@@ -131,10 +154,6 @@ _UNITS = (
     "semaine|mois|an|année|segundo|minuto|hora|día|semana|mes|año"
 )
 _PLURAL = r"(?:e?s|n|en|e|es)?"
-
-
-def _any_case(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
 
 
 NUMBER = _any_case(rf"\d|\b(?:{_NUMBER_WORDS})\b|\b(?:{_NUMBER_WORDS})-")
