@@ -300,6 +300,10 @@ def counts_people(inquiry: Inquiry) -> bool:
     return counted is not None and not any(stem(word) in inquiry.stems for word in index_text(counted[1]).split())
 
 
+def names_another(inquiry: Inquiry, text: str) -> bool:
+    return _holds_new_name(words_of.PERSON, inquiry, text)
+
+
 def _holds_new_name(pattern: re.Pattern[str], inquiry: Inquiry, text: str) -> bool:
     """Whether a name stands there that has words besides those of the question."""
     known, asked = _known_capitals(), frozenset(inquiry.stems)

@@ -12,6 +12,7 @@ from reedbed.ai.answer_types import (
     counts_people,
     is_only_demanded,
     may_measure_it,
+    names_another,
     says_when_and_who_is_new,
     search_terms,
     type_bonus,
@@ -49,6 +50,8 @@ MIN_OWN, MIN_OWN_TYPED = 0.25, 0.12
 """The minimum share in the sentence alone."""
 FROM_TITLE = 0.5
 """The first sentence says this share of what the title says, which it often leaves out."""
+SUBJECT = 0.5
+"""A sentence that begins with "she" or "it" says this share of what the sentence before says."""
 TITLE_OF_PERSON = 0.3
 MIN_OTHERS = 0.3
 """The minimum share of the words besides names in a sentence about a number, date or person, or just before it."""
@@ -237,12 +240,19 @@ class _Library:
             own, together = self._covered(hits), self._covered(self._around(hits, near, story))
             if place == 0:
                 own = max(own, FROM_TITLE * self._covered(doc.title_hits))
+            if self._has_predicate_itself(hits) and text.split()[0].lower() in BACK_REFERENCES:
+                own = max(
+                    own,
+                    self._covered([max(hit, SUBJECT * known) for hit, known in zip(hits, near_before, strict=True)]),
+                )
             score = sentence_score(self.inquiry, text, own, together)
             if self._must_be_related() and not self._has_predicate(doc, hits, near_before):
                 continue
             if not says_when_and_who_is_new(self.inquiry, f"{text} {doc.passage.title}"):
                 continue
             if not own and not may_measure_it(self.inquiry, text):
+                continue
+            if self._is_about_another(doc, text):
                 continue
             is_headline = text == doc.passage.title
             if score is None or not self._says_what(self._around(hits, self._just_before(near_before, doc), story)):
@@ -272,6 +282,17 @@ class _Library:
             return True
         index = self.inquiry.stems.index(self.inquiry.predicate)
         return any(hits[index] for hits in (*near, doc.title_hits))
+
+    def _has_predicate_itself(self, hits: Sequence[float]) -> bool:
+        predicate = self.inquiry.predicate
+        return predicate is not None and hits[self.inquiry.stems.index(predicate)] > 0
+
+    def _is_about_another(self, doc: _Document, text: str) -> bool:
+        """Whether a sentence names somebody else in an entry that has none of the names asked for, as its story has."""
+        names = [index for index, one in enumerate(self.inquiry.stems) if one in self.inquiry.focus]
+        if not names or self.inquiry.kind == "person" or any(doc.hits[index] for index in names):
+            return False
+        return names_another(self.inquiry, text)
 
     def _says_what(self, around: Sequence[float]) -> bool:
         """Whether enough of a question about a number, date or person stands around there, besides names."""
