@@ -14,7 +14,7 @@ _KINDS = {
     "amount": r"how (?:much|expensive|costly|full|cheap\w*)\b|by how much|(?:what|which) (?:share|percentage"
     r"|proportion|margin)"
     r"|what (?:is|was|are|were|does|did|do|will) .*\b(?:price|cost|value|worth|revenue|profit|rate|fee|fine|lose)\b"
-    r"|by what margin|how high (?:is|was) .*\b(?:rate|turnout|inflation|price|unemployment)"
+    r"|by what margin|how high (?:is|are|was|were) .*\b(?:rate|turnout|inflation|price|unemployment)"
     r"|wie ?viel (?:geld|kostet|prozent|euro)|was kostet|(?:um )?wie ?viel\b(?! uhr)|wie (?:teuer|hoch)\b"
     r"|welche[rn]? (?:summe|betrag)"
     r"|welche[rn]? (?:anteil|preis)"
@@ -205,6 +205,7 @@ STRONG_CAUSE = _any_case(
     r"|causad\w+|provoc\w+|"
     r"konsequenz|vorwürfe|conséquence|accus\w+|consecuencia|acusa\w+|prompted|following|amid|in response to"
     r"|row over|allegations?|shortage|(?:for )?lack of|à l['’]origine|fehl(?:t|en)\b|mangel|manque|falta de|"
+    r"invoqu\w+|invoc\w+|en cause|face à|begründ\w+|cit(?:es|ed)|"
     r"schuld (?:war|ist|sind|daran)|zurückzuführen|lag an|liegt an|fragilis\w+|"
     r"por culpa|se deb(?:e|ió)|motivo|origin[óoa]\w*|triggered|sparked|ausgelöst|déclench\w+)"
 )
@@ -454,6 +455,8 @@ _PHRASES = {
     "dismissed": r"l(?:ay|ays|aid) off|let go",
     "übernimmt": r"übernimmt|übernahm",
     "retired": r"steps? back",
+    "semifinal": r"semi-?finals?|demi-finales?|halbfinal\w*",
+    "quarterfinal": r"quarter-?finals?|quarts? de finale|viertelfinal\w*|cuartos de final",
     "runoff": r"run-?offs?|second round|stichwahl|second tour|segunda vuelta|balotaje|ballottage",
 }
 PHRASES = tuple(_PHRASES)
@@ -477,7 +480,8 @@ gegen jahr jahre neue arbeit zwei partie pouvoir trabajo dos tres
 CONTENT_WORDS = frozenset(_CONTENT_WORDS_TEXT.split())
 _COMMON_WORDS_TEXT = """
 working works worked possible happens involved affected going place places called name named known need needs neuer
-neues neuen heißt nouveau nouvelle nuevo nueva
+neues neuen nouveau nouvelle nuevo nueva decide decided decides announce announced entscheiden entschied entschieden
+beschließen beschloss beschlossen décider décidé annoncé decidir decidió anunciado anunció
 """
 COMMON_WORDS = CONTENT_WORDS | frozenset(_COMMON_WORDS_TEXT.split())
 _BEGINNINGS_TEXT = """
