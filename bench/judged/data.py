@@ -13,7 +13,7 @@ from pathlib import Path
 from reedbed.domain.times import DAY, HOUR, MINUTE, Instant
 
 HERE = Path(__file__).parents[1] / "data" / "intelligence"
-SPLITS = ("dev", "test", "later", "latest", "later2", "kept")
+SPLITS = ("dev", "test", "later", "latest", "later2", "kept", "fresh")
 ASKED = "asked"
 """A split for Ask and summaries only. Its questions are asked of the entries of `dev` and `later`, too."""
 BEGIN: Instant = 1_793_577_600_000

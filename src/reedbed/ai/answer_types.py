@@ -100,7 +100,7 @@ def inquire(question: str) -> Inquiry:
 
 
 def _as_asked(question: str) -> str:
-    """Ask who somebody is instead of for a name, and put what is asked for first, if it is a noun or stands further back: "tarrano quake how many dead"."""
+    """Ask who somebody is, not for a name, and put what is asked for first: "tarrano quake how many dead"."""
     for named, who in words_of.NAME_OF_ROLE:
         if named.match(question) is not None:
             return named.sub(who, question, count=1)
@@ -298,6 +298,22 @@ def counts_people(inquiry: Inquiry) -> bool:
     """Whether "how many people" is asked, which zero answers as well."""
     counted = words_of.COUNTED.match(inquiry.question)
     return counted is not None and not any(stem(word) in inquiry.stems for word in index_text(counted[1]).split())
+
+
+def names_its_like(inquiry: Inquiry, text: str) -> bool:
+    """Whether a sentence names another one of a kind, but not the one asked for: Klinik Torhafen for Klinik Kronau."""
+    words = frozenset(stems_of(text))
+    asked = [(kind, name) for kind, name in _kinds_and_names(inquiry.question) if name in inquiry.focus]
+    others = _kinds_and_names(text)
+    return any(
+        name not in words and any(kind == other_kind and other != name for other_kind, other in others)
+        for kind, name in asked
+    )
+
+
+def _kinds_and_names(text: str) -> list[tuple[str, str]]:
+    """Words of which a name says which one is meant: "hospital of Kronau", "pont de Villeneuve", "Klinik Torhafen"."""
+    return [(stem(index_text(kind)), stem(index_text(name))) for kind, name in words_of.NAMED.findall(text)]
 
 
 def names_another(inquiry: Inquiry, text: str) -> bool:

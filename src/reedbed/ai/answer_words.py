@@ -25,11 +25,10 @@ _KINDS = {
     r"|cantidad)|cu[aá]nto (?:cost|cuest|vale|dinero|sub|baj|recib|cobr|pag)|qu[eé] porcentaje"
     r"|cu[aá]l (?:es|era|fue) (?:el|la) "
     r"(?:precio|tasa|valor|coste)",
-    "duration": r"(?:for )?how long\b|(?:how many|wie ?viele?|combien d(?:e |['’])|cu[aá]nt[oa]s) ?(?:seconds|minut|hours"
-    r"|days|weeks|months|years|sekunden|stunden|tage\b|wochen|monate|jahre\b|secondes|heures|jours|semaines|mois|ann[ée]es"
-    r"|ans\b|segundos|horas|d[ií]as|semanas|meses|a[nñ]os)|wie lange\b|wie lang (?!ist|war|wird)|(?:combien de|quelle) (?:temps|dur[ée]e)"
-    r"|cu[aá]nto (?:tiempo|dur)"
-    r"|a cu[aá]ntos a[nñ]os",
+    "duration": r"(?:for )?how long\b|wie lange\b|wie lang (?!ist|war|wird)|(?:combien de|quelle) (?:temps|dur[ée]e)"
+    r"|(?:how many|wie ?viele?|combien d(?:e |['’])|cu[aá]nt[oa]s) ?(?:minut|hours|days|weeks|months|years|stunden"
+    r"|tage\b|wochen|monate|jahre\b|heures|jours|semaines|mois|ann[ée]es|ans\b|horas|d[ií]as|semanas|meses|a[nñ]os)"
+    r"|cu[aá]nto (?:tiempo|dur)|a cu[aá]ntos a[nñ]os",
     "number": r"how (?:many|old|fast|strong|far|big|large|high|deep|often|tall|wide|heavy|hot|cold|precise)\b"
     r"|what (?:was|is) the (?:death toll|number|area|maximum)|what area"
     r"|wie (?:viele|lang|alt|schnell|stark|weit|groß|tief|oft|heiß|schwer)\b|combien\b"
@@ -96,13 +95,13 @@ MEASURE_NOUNS: Mapping[str, re.Pattern[str]] = {
 }
 
 _ROLES = (
-    r"(?:\w+ ){0,2}\w*(?:president|minister|mayor|captain|chief|boss|head|governor|director|coach|trainer|manager|author|"
-    r"writer|winner|owner|founder|successor|leader|chair\w*|spokes\w+|judge|lawyer|prosecutor|editor|"
-    r"präsident|bürgermeister|kapitän|chef|gouverneur|direktor|autor|sieger|gewinner|besitzer|gründer|nachfolger|leiter|"
-    r"vorsitzende|vorstand|sprecher|richter|anwalt|kanzler|kommissar|wirt|schäfer|président|ministre|maire|capitaine|"
-    r"patron|gouverneur|directeur|directrice|entraîneur|auteur|autrice|vainqueur|propriétaire|fondat|successeur|procureur|"
-    r"juge|avocat|préfet|rectrice|recteur|presidente|ministr[oa]|alcalde|capitán|jefe|gobernador|entrenador|escritor|"
-    r"ganador|dueñ[oa]|fundador|sucesor|portavoz|juez|abogad[oa]|fiscal)"
+    r"(?:\w+ ){0,2}\w*(?:president|minister|mayor|captain|chief|boss|head|governor|director|coach|trainer|author"
+    r"|manager|winner|owner|founder|successor|leader|chair\w*|spokes\w+|judge|lawyer|prosecutor|editor|präsident|bürgermeister"
+    r"|kapitän|chef|gouverneur|direktor|autor|sieger|gewinner|besitzer|gründer|nachfolger|leiter|vorsitzende|vorstand"
+    r"|sprecher|richter|anwalt|kanzler|kommissar|président|ministre|maire|capitaine|patron|directeur|directrice"
+    r"|entraîneur|auteur|autrice|vainqueur|propriétaire|fondat|successeur|procureur|juge|avocat|préfet|rectrice|recteur"
+    r"|presidente|ministr[oa]|alcalde|capitán|jefe|gobernador|entrenador|escritor|ganador|dueñ[oa]|fundador|sucesor"
+    r"|portavoz|juez|abogad[oa]|fiscal)"
 )
 NAME_OF_ROLE = (
     (_any_case(rf"\W*what(?: is|['’]s) the name of (?=(?:the|its|their) {_ROLES})"), "Who is "),
@@ -298,6 +297,8 @@ COUNTED = _any_case(
     r"\W*(?:how many(?-i:(?: [A-ZÀ-Ý]\w+)*)|wie ?viele?|(?:à )?combien de|cu[aá]nt[oa]s?)\s+(?:\w+['’]s?\s)?(\w+)"
 )
 """What is counted: the word after "how many"."""
+
+NAMED = re.compile(r"\b([^\W\d_]{4,})(?: (?:of|von|de|du|del))? ([A-ZÀ-Ý][^\W\d_]{2,})")
 
 PAST_TIME = _any_case(
     r"\b(?:last|previous) (?:year|season|month|century|decade)\b"

@@ -13,6 +13,7 @@ from reedbed.ai.answer_types import (
     is_only_demanded,
     may_measure_it,
     names_another,
+    names_its_like,
     says_when_and_who_is_new,
     search_terms,
     type_bonus,
@@ -52,6 +53,8 @@ FROM_TITLE = 0.5
 """The first sentence says this share of what the title says, which it often leaves out."""
 SUBJECT = 0.5
 """A sentence that begins with "she" or "it" says this share of what the sentence before says."""
+SHORT, NAMED_BEFORE = 5, 3
+"""The most sentences of an entry that is about one thing; else a name stands so many sentences before an answer."""
 TITLE_OF_PERSON = 0.3
 MIN_OTHERS = 0.3
 """The minimum share of the words besides names in a sentence about a number, date or person, or just before it."""
@@ -237,14 +240,8 @@ class _Library:
             near_before, before = before, hits
             if not _is_statement(text):
                 continue
-            own, together = self._covered(hits), self._covered(self._around(hits, near, story))
-            if place == 0:
-                own = max(own, FROM_TITLE * self._covered(doc.title_hits))
-            if self._has_predicate_itself(hits) and text.split()[0].lower() in BACK_REFERENCES:
-                own = max(
-                    own,
-                    self._covered([max(hit, SUBJECT * known) for hit, known in zip(hits, near_before, strict=True)]),
-                )
+            own = self._own(doc, place, near_before)
+            together = self._covered(self._around(hits, near, story))
             score = sentence_score(self.inquiry, text, own, together)
             if self._must_be_related() and not self._has_predicate(doc, hits, near_before):
                 continue
@@ -252,10 +249,10 @@ class _Library:
                 continue
             if not own and not may_measure_it(self.inquiry, text):
                 continue
-            if self._is_about_another(doc, text):
-                continue
             is_headline = text == doc.passage.title
             if score is None or not self._says_what(self._around(hits, self._just_before(near_before, doc), story)):
+                continue
+            if self._is_about_another(doc, text) or not self._is_near_a_name(doc, place, near):
                 continue
             if is_headline and not self._is_typed(text):
                 score -= HEADLINE
@@ -264,6 +261,17 @@ class _Library:
             score += 0.1 * relevance - 0.004 * place - 0.05 * (text.split()[0].lower() in BACK_REFERENCES)
             if score >= MIN_SCORE:
                 yield _Found(text, score, doc.passage, frozenset(doc.words[place]))
+
+    def _own(self, doc: _Document, place: int, before: Sequence[float]) -> float:
+        """The share of the question in the sentence itself, or in what "she" or "it" at its beginning stands for."""
+        hits, predicate = doc.sentence_hits[place], self.inquiry.predicate
+        own = self._covered(hits)
+        if place == 0:
+            return max(own, FROM_TITLE * self._covered(doc.title_hits))
+        leans = doc.texts[place].split()[0].lower() in BACK_REFERENCES
+        if not leans or predicate is None or not hits[self.inquiry.stems.index(predicate)]:
+            return own
+        return max(own, self._covered([max(hit, SUBJECT * known) for hit, known in zip(hits, before, strict=True)]))
 
     def _just_before(self, sentence: Sequence[float], doc: _Document) -> list[float]:
         """What the sentence before and the title say. A title says less about who did something."""
@@ -283,16 +291,29 @@ class _Library:
         index = self.inquiry.stems.index(self.inquiry.predicate)
         return any(hits[index] for hits in (*near, doc.title_hits))
 
-    def _has_predicate_itself(self, hits: Sequence[float]) -> bool:
-        predicate = self.inquiry.predicate
-        return predicate is not None and hits[self.inquiry.stems.index(predicate)] > 0
+    def _is_near_a_name(self, doc: _Document, place: int, near: Sequence[float]) -> bool:
+        """Whether one of the names asked for stands there, in the title or first sentence, or a little before.
+
+        A short entry is about one thing.
+        """
+        names = [index for index, one in enumerate(self.inquiry.stems) if one in self.inquiry.focus]
+        if not names or self.inquiry.kind not in _STRICT_KINDS or len(doc.texts) <= SHORT:
+            return True
+        around = (near, *doc.sentence_hits[max(0, place - NAMED_BEFORE) : place + 1])
+        return any(hits[index] for hits in around for index in names)
 
     def _is_about_another(self, doc: _Document, text: str) -> bool:
-        """Whether a sentence names somebody else in an entry that has none of the names asked for, as its story has."""
-        names = [index for index, one in enumerate(self.inquiry.stems) if one in self.inquiry.focus]
-        if not names or self.inquiry.kind == "person" or any(doc.hits[index] for index in names):
+        """Whether a sentence is about another one of a kind, or somebody else while only the story has the name."""
+        if self.inquiry.kind == "person" or not self.inquiry.focus:
             return False
-        return names_another(self.inquiry, text)
+        if names_its_like(self.inquiry, text):
+            return True
+        names = [index for index, one in enumerate(self.inquiry.stems) if one in self.inquiry.focus]
+        if any(doc.hits[index] for index in names):
+            return False
+        return names_another(self.inquiry, text) or any(
+            names_its_like(self.inquiry, other) for other in (doc.passage.title, *doc.texts[:2])
+        )
 
     def _says_what(self, around: Sequence[float]) -> bool:
         """Whether enough of a question about a number, date or person stands around there, besides names."""

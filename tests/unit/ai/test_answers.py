@@ -43,6 +43,13 @@ def _told(question: str, *texts: str) -> Answer:
         ("In how many cities is it sold?", "number"),
         ("Ab wann fährt das Boot?", "date"),
         ("¿En cuántos países se vende?", "number"),
+        ("How many weeks does the repair take?", "duration"),
+        ("Combien de jours la réparation dure-t-elle ?", "duration"),
+        ("What is the name of the mayor of Marrowby?", "person"),
+        ("Wie heißt die neue Bürgermeisterin von Marrowby?", "person"),
+        ("Comment s'appelle le maire de Marrowby ?", "person"),
+        ("¿Cómo se llama el alcalde de Marrowby?", "person"),
+        ("Wie heißt das neue Museum?", "thing"),
         ("Did it rain?", "any"),
     ],
 )
@@ -256,10 +263,51 @@ def test_another_act_or_another_measure_is_no_answer(question: str, text: str) -
         ("Wann wurde der Alarm in Kronau abgeschaltet?", "Am 3. Mai schaltete ein Dieb in Kronau den Alarm ab."),
         ("Wie viel mehr Lohn wollen die Lokführer?", "Die Lokführer fordern 7 Prozent mehr Lohn."),
         ("Pourquoi la fermeture de Talvik ?", "Une panne est à l'origine de la fermeture de Talvik."),
+        ("Combien de navires attendent devant Talvik ?", "Une quinzaine de navires attendent au large de Talvik."),
+        ("Qui a obtenu le prix Talvik ?", "Anna Berg est la lauréate du prix Talvik pour son roman."),
+        ("Bis wann gilt der Notfahrplan in Talvik?", "Der Notfahrplan in Talvik gilt bis Freitagfrüh."),
+        ("Wie heißt die Bürgermeisterin von Talvik?", "Bürgermeisterin Anna Berg will Talvik entlasten."),
+        ("Was war die Ursache der Havarie bei Talvik?", "Schuld an der Havarie bei Talvik war das Ruder."),
     ],
 )
 def test_other_forms_of_the_words_of_a_question_answer_it(question: str, text: str) -> None:
     assert text in [claim.text for claim in _told(question, text, BRIDGE).claims]
+
+
+def test_a_sentence_about_she_or_it_is_about_what_the_one_before_names() -> None:
+    text = "Die Gewerkschaft der Lokführer will den Verkehr lahmlegen. Sie fordert kürzere Schichten."
+    claims = _told("Was fordert die Gewerkschaft der Lokführer?", text, BRIDGE).claims
+    assert "Sie fordert kürzere Schichten." in [claim.text for claim in claims]
+
+
+def test_a_name_that_only_the_story_has_makes_no_answer_about_somebody_else() -> None:
+    passages = [
+        _passage(1, "Agnès Vautrin a remis sa démission après la révélation de ses liens.", language="fr"),
+        _passage(2, "Julien Maret succède à Agnès Vautrin.", language="fr"),
+    ]
+    asked = "Pourquoi {} a-t-il démissionné ?"
+    assert answer(inquire(asked.format("Agnès Vautrin")), passages, {1: 7, 2: 7}).claims
+    assert answer(inquire(asked.format("Julien Maret")), passages, {1: 7, 2: 7}).claims == ()
+
+
+def test_another_one_of_a_kind_is_no_answer() -> None:
+    kronau = "Das Klinikum Kronau hat einen neuen Leiter."
+    torhafen = "Das Klinikum Torhafen mit 620 Betten hat Insolvenz angemeldet."
+    assert _told("Wie viele Betten hat das Klinikum Torhafen?", kronau, torhafen).claims
+    assert _told("Wie viele Betten hat das Klinikum Kronau?", f"{torhafen} Kronau hilft.").claims == ()
+
+
+def test_the_name_stands_near_the_answer_in_a_long_entry() -> None:
+    filler = " ".join(f"The {bird} nests in the reeds of the lake." for bird in ("heron", "stork", "swift", "robin"))
+    long = f"A walk around the lake. {filler} A ticket for the boat costs 12 pounds. {filler} Later we saw Oldmere."
+    assert _told("How much does a ticket for the boat in Oldmere cost?", long).claims == ()
+    near = long.replace("A ticket for the boat", "In Oldmere a ticket for the boat")
+    assert _told("How much does a ticket for the boat in Oldmere cost?", near).claims
+
+
+def test_a_semi_final_is_not_the_final() -> None:
+    semi_final, final = "Anna Berg won the Talvik semi-final.", "Edda Holm won the Talvik final."
+    assert _told("Who won the Talvik final?", semi_final, final).claims[0].text == final
 
 
 def test_the_event_itself_is_not_its_cause() -> None:
