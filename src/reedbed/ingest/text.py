@@ -47,6 +47,9 @@ _FOOTNOTE_MARK = re.compile(
     r"<sup[^<>]*>\s*(?:<a[^<>]*>\s*\[?\w{1,3}\]?\s*</a>|\[(?:<a[^<>]*>)?\w{1,3}(?:</a>)?\])\s*</sup>"
     r"|<a[^<>]*>\s*<sup[^<>]*>\s*\[?\w{1,3}\]?\s*</sup>\s*</a>"
 )
+# Of any markup, each character is read once.
+_FORMULA = re.compile(r"<math(?: [^>]*)?>([^<]*(?:<(?!/?math[ >])[^<]*)*)</math>")
+_FORMULA_TAG = re.compile(r"<[^>]*>")
 # The link that stands for a player, see sanitize/media.py.
 _PLAYER = re.compile(r"▶ [^<]{1,80}</a>")
 # Of every element, clean markup has both tags; Python finds some of these strings much faster than others.
@@ -64,7 +67,10 @@ _IRREGULAR_SPACE = (
     *"\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000",
     *map(chr, range(0x2000, 0x200B)),
 )
-_HIDDEN_ELEMENTS = "script,style,template,noscript,svg,annotation,annotation-xml,head,title,textarea,iframe,object"
+# The last is a copy of a formula, for browsers without MathML.
+_HIDDEN_ELEMENTS = (
+    "script,style,template,noscript,svg,annotation,annotation-xml,head,title,textarea,iframe,object,.katex-html"
+)
 
 
 class ContentDigest(NamedTuple):
@@ -172,6 +178,8 @@ def _lines(clean_html: str) -> list[str]:
 
 
 def _without_tags(clean_html: str) -> str:
+    if "<math" in clean_html:
+        clean_html = _FORMULA.sub(_formula_text, clean_html)
     replacements = _TAG_REPLACEMENTS
     first, *chunks = (_join_source_lines(clean_html) if "\n" in clean_html else clean_html).split("<")
     parts = [first]
@@ -182,6 +190,12 @@ def _without_tags(clean_html: str) -> str:
             replacement = replacements.get(tag.partition(" ")[0], "\n")
         parts.append(replacement + text)
     return "".join(parts)
+
+
+def _formula_text(formula: re.Match[str]) -> str:
+    """Spaces between its parts alone, as a comma or a bracket often stands right beside a formula."""
+    text = " ".join(_FORMULA_TAG.sub(" ", formula[1]).split())
+    return f" {text} " if formula[0].startswith('<math display="block"') else text
 
 
 def _join_source_lines(clean_html: str) -> str:

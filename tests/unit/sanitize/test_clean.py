@@ -159,8 +159,11 @@ def test_what_articles_need_is_kept(markup: str) -> None:
         ('<math><mspace width="1em"/><mspace width="99em"/>x</math>',
          '<math><mspace width="1em"></mspace><mspace></mspace><mtext>x</mtext></math>'),
         ('<math alttext="a &lt; b"><mglyph src="/x.png"/></math>', "a &lt; b"),
+        ("<math><mi>x</mi><mtext>&nbsp;</mtext><mi>y</mi> </math>",
+         "<math><mi>x</mi><mtext>\xa0</mtext><mi>y</mi></math>"),
         ("<p><math><mi>x</p><p>y</p>", "<p><math><mi>x</mi></math></p><p>y</p>"),
         ("<!-- <math> --><p>x</p>", "<p>x</p>"),
+        ("<!--><math><mi>x</mi><!--> <mn>2</mn> </math>", "<math><mi>x</mi><mn>2</mn></math>"),
         (
             '<span class="katex"><span class="katex-mathml"><math><mi>x</mi></math></span>'
             '<span class="katex-html" aria-hidden="true"><span>x</span>x</span></span> after',
@@ -378,8 +381,22 @@ class TestFootnotes:
         "<img srcset='" + "," * 900_000 + "'>",
         ("<b>" * 90 + "</b>" * 90) * 1_500,
         "<div>" * 90 + ("<table><td>" + "</div>" * 90 + "<div>" * 90) * 800,
+        "<math" * 200_000,
+        "<math>" * 160_000,
+        "<math>x</math '" * 60_000,
+        "<math>" + "<mfenced>" * 110_000 + "</math>",
+        "<math>" + "<mrow>" * 70_000 + "</mrow>" * 70_000 + "</math>",
+        "<math>" + "<mi/>x" * 160_000,
+        "<math>" + "<" * 990_000 + "</math>",
+        "<math><svg></math>" * 55_000,
+        "<math></math>" + '<span class="katex-html">' * 38_000 + "</span>" * 5_000,
+        "<math></math>" + '<span class="katex-html"></span>' * 30_000,
+        '<math></math><img class="' + "mwe-math-fallback-imag" * 45_000,
+        '<img class="mwe-math-fallback-image">' * 27_000,
+        ("<li>" + " " * 370 + "x<input type=checkbox>") * 2_400,
+        "<li><p><label>" * 10 + "<input type=checkbox>" * 47_000,
     ],
-    ids=range(13),
+    ids=range(27),
 )
 def test_small_markup_cannot_cost_much(bomb: str) -> None:
     started = time.process_time()

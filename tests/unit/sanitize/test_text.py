@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from reedbed.ingest.language import declared_language, detect_language, entry_language
 from reedbed.ingest.sanitize import clean_html
-from reedbed.ingest.text import cut, digest_content, lead_image, plain_text, preview
+from reedbed.ingest.text import clean_text, cut, digest_content, lead_image, plain_text, preview
 
 
 def test_a_digest_holds_all_that_lists_need() -> None:
@@ -41,6 +41,17 @@ def test_the_parts_of_a_formula_stay_apart_on_one_line() -> None:
     half = "<p>It is <math><mfrac><mn>1</mn><mn>2</mn></mfrac></math> of it</p>"
     assert digest_content(half).text == "It is 1 2 of it"
     assert plain_text("Spin <math><mn>2</mn><annotation>2</annotation></math>") == "Spin 2"
+
+
+def test_no_space_comes_between_a_formula_and_the_comma_or_bracket_beside_it() -> None:
+    sum_of_two = "<math><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow></math>"
+    assert clean_text(f"<p>So {sum_of_two}, or ({sum_of_two}).</p>") == "So a + b, or (a + b)."
+    assert clean_text('<p>So<math display="block"><mi>a</mi></math>holds.</p>') == "So a holds."
+
+
+def test_the_copy_of_a_formula_for_old_browsers_is_not_read_a_second_time() -> None:
+    formula = "<math><mi>x</mi></math><span class='katex-html'><span>x</span></span>"
+    assert plain_text(f"On {formula}") == "On x"
 
 
 def test_text_that_looks_like_markup_stays_text() -> None:

@@ -213,6 +213,8 @@ def _clean(html: str, page: Page) -> str:
         html = html if prepared else _prepare(html, page.base)
         for parser in _PARSERS:
             html = _run_nh3(html, parser)
+            if "<math" in html:  # the parser may find formulas where none were seen before
+                html = rewrite_formulas(html)
             if (written := write_clean(html, page)) is not None:
                 break
     return _normalize_whitespace(_run_nh3(html, _TEXT_PARSER) if written is None else written)

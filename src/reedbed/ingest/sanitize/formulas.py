@@ -12,15 +12,17 @@ from reedbed.ingest.sanitize.attributes import MAX_TITLE
 from reedbed.ingest.sanitize.media import NAME_ENDS, find_tag_end, read_attributes, write_tag
 from reedbed.ingest.sanitize.rules import ELEMENTS, FORMULA_ELEMENTS, FORMULA_TOKENS
 
-_MATH = re.compile(rf"<!--.*?(?:-->|\Z)|<(/?)(?:(?:m|mml|math):)?(math){NAME_ENDS}", re.IGNORECASE | re.DOTALL)
+_COMMENT = r"<!--(?:-?>|.*?(?:--!?>|\Z))"
+_MATH = re.compile(rf"{_COMMENT}|<(/?)(?:(?:m|mml|math):)?(math){NAME_ENDS}", re.IGNORECASE | re.DOTALL)
 _END_OF_MATH = re.compile(rf"</(?:(?:m|mml|math):)?math{NAME_ENDS}", re.IGNORECASE)
 _BLOCK = re.compile(rf"</?(?:p|div|h[1-6]|[ou]l|li|table|t[dhr]|blockquote|pre|hr|br|img){NAME_ENDS}", re.IGNORECASE)
-_TAG = re.compile(r"<!--.*?(?:-->|\Z)|<[!?][^>]*>?|<(/?)(?:(?:m|mml|math):)?([a-zA-Z][^ \t\n\f\r/>]*)|<", re.DOTALL)
+_TAG = re.compile(rf"{_COMMENT}|<[!?][^>]*>?|<(/?)(?:(?:m|mml|math):)?([a-zA-Z][^ \t\n\f\r/>]*)|<", re.DOTALL)
 # Parts of MathML that only group what they hold, or that browsers have given up.
 _GROUPS = frozenset(("maction", "menclose", "mpadded", "none", "semantics"))
 _RENAMED = dict.fromkeys(_GROUPS, "mrow") | {"mlabeledtr": "mtr"}
 _SKIPPED = frozenset(("annotation", "annotation-xml", "script", "style", "svg"))
 _MAX_DEPTH = 32
+_SPACE = " \t\n\f\r\xa0"  # `str.isspace` also counts control characters
 _FENCE = "<mrow><mo>"
 
 
@@ -87,11 +89,16 @@ class _Formula:
             self._end(name)
         elif name in _SKIPPED:
             return _end_of(inside, name, tag_end)
-        elif self.open[-1][0] not in FORMULA_TOKENS and len(self.open) < _MAX_DEPTH:
+        elif self.open[-1][0] not in FORMULA_TOKENS and self._has_room(name):
             opened = self._start(name, read_attributes(inside[tag.end() : tag_end]))
             if opened and inside[tag_end - 1] == "/":
                 self._end(name)
         return tag_end + 1
+
+    def _has_room(self, name: str) -> bool:
+        """Whether the element stays within the depth, which counts <mfenced> as two and leaves a last level to text."""
+        depth = len(self.open) + len(self.separators) + (name == "mfenced")
+        return depth < _MAX_DEPTH - (name not in FORMULA_TOKENS)
 
     def _start(self, name: str, attributes: dict[str, str]) -> bool:
         written = _RENAMED.get(name, name)
@@ -123,10 +130,12 @@ class _Formula:
                     return
 
     def _text(self, text: str) -> None:
-        if not text or text.isspace() or ("&" in text and unescape(text).isspace()):
-            return
-        self.has_text = True
-        self.parts.append(text if self.open[-1][0] in FORMULA_TOKENS else f"<mtext>{text.strip()}</mtext>")
+        blank = not (unescape(text) if "&" in text else text).strip(_SPACE)
+        self.has_text |= not blank
+        if self.open[-1][0] in FORMULA_TOKENS:
+            self.parts.append(text)
+        elif not blank:
+            self.parts.append(f"<mtext>{text.strip(_SPACE)}</mtext>")
 
 
 def _end_of(inside: str, name: str, tag_end: int) -> int:
