@@ -246,3 +246,19 @@ async def test_a_picture_of_known_size_keeps_its_shape_in_a_list_of_pictures(
     assert ["data-shaped" in row for row in rows] == [False, True, False, True]
     assert ["data-strip" in row for row in rows] == [False, False, False, True]
     assert "width=1500 height=480" in rows[3]
+
+
+async def test_a_magazine_begins_with_the_newest_entry_whose_picture_is_large(
+    reader: Client, site: FeedSite, harness: RuntimeHarness
+) -> None:
+    text = "<p>" + "The herons came back to the canal. " * 9 + "</p>"
+    for name, width in (("Large", 1200), ("Larger", 1600), ("Small", 300)):
+        picture = f"<img src='https://e.example/{name}.png' alt='' width='{width}' height='200'>"
+        site.publish(name, content=picture + text)
+    await harness.follow(site.feed_url(), user_id=reader.user_id)
+    await harness.check()
+    await reader.post("/list-settings", data={"list": "everything", "layout": "magazine"})
+    first, *others = (await reader.get("/all")).text.split('<li class="row"')[1:]
+    assert "data-lead" in first
+    assert "Larger</a>" in first
+    assert not any("data-lead" in row or "data-shaped" in row for row in others)

@@ -15,6 +15,14 @@ document.addEventListener("error", ({ target }) => target.matches?.(LISTED) && t
 for (const image of document.querySelectorAll(LISTED))
   if (image.complete && image.currentSrc && !image.naturalWidth) takeAway(image);
 
+// Drawings get white paper when they are there: until then it would be a white box in the dark.
+document.addEventListener("load", ({ target }) => target.matches?.(LISTED) && putPaperUnder(target), true);
+for (const image of document.querySelectorAll(LISTED)) if (image.complete) putPaperUnder(image);
+
+function putPaperUnder(image) {
+  image.dataset.there = "";
+}
+
 // Code that scrolls sideways can be focused and scrolled with the keyboard.
 function makeFocusable(read) {
   for (const wide of read.querySelectorAll(".prose pre"))

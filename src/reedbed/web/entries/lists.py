@@ -200,7 +200,7 @@ class EntryListBuilder:
     """Turns a page of entries into the view of a list."""
 
     sizes: Mapping[int, tuple[int, int]] = {}
-    """Of pictures, by entry, for the layout that shows them in their shapes."""
+    """Of pictures, by entry, for layouts that show them in their shapes or large."""
 
     def __init__(
         self,
@@ -288,11 +288,16 @@ class EntryListBuilder:
     ) -> tuple[Day, ...]:
         """All rows without the headings of days."""
         shown = [self._row(row, current, layout) for row in rows]
-        may_lead = (place for place, row in enumerate(rows) if shown[place].picture and row.words > SHORT_TEXT_WORDS)
+        may_lead = (place for place, row in enumerate(rows) if shown[place].picture and self._may_lead(row))
         lead = next(may_lead, None) if is_first and layout == "magazine" else None
         if lead is not None:
             shown.insert(0, replace(shown.pop(lead), lead=True, picture_size="(width < 45rem) 92vw, 44vw"))
         return (Day("", "", tuple(shown), continued=True),) if shown else ()
+
+    def _may_lead(self, row: EntryRow) -> bool:
+        """A picture that is known to be small would be blurred in the size of a lead."""
+        width, _ = self.sizes.get(row.id, (LEAD_WIDTH, 0))
+        return row.words > SHORT_TEXT_WORDS and width >= LEAD_WIDTH
 
     def _when(self, row: EntryRow, layout: str) -> TimeView:
         form = short_time if self._has_days(layout) else dated_time
@@ -304,6 +309,7 @@ class EntryListBuilder:
         source = feed.title if feed else ""
         post = self._posts.get(row.id)
         is_small = layout in ("cards", "titles") and post is None
+        size = self.sizes.get(row.id) if layout == "pictures" else None
         view = EntryRowView(
             id=row.id,
             url=self._reading_list.entry_address(row.id),
@@ -314,7 +320,7 @@ class EntryListBuilder:
             when=self._when(row, layout),
             text="" if post else self._shown_text(row, layout),
             language=row.language or "",
-            **row_picture(self._pictures, row.image, self.sizes.get(row.id), is_small=is_small),
+            **row_picture(self._pictures, row.image, size, is_small=is_small),
             unread=not row.states.read,
             starred=row.states.starred,
             later=row.states.later,
@@ -405,6 +411,8 @@ def _layout_options(chosen: str) -> tuple[SelectOption, ...]:
     return tuple(SelectOption(value, name, value == chosen) for value, name in zip(LAYOUTS, names, strict=True))
 
 
+LEAD_WIDTH = 800
+"""Pixels that the picture of a lead has at least, if its width is known."""
 SHORT_TEXT_WORDS = 40
 """A picture with at most so many words is what the entry is about."""
 

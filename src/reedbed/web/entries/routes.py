@@ -258,7 +258,7 @@ async def _build_list(
         interest=interest,
         posts=await posts_of(tx, list_request.user_id, entry_page.rows),
     )
-    if maker.layout(entry_page) == "pictures":
+    if maker.layout(entry_page) in ("magazine", "pictures"):
         maker.sizes = await picture_sizes(tx, list_request.user_id, entry_page.rows)
     visible = (
         entry_page
