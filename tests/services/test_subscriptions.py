@@ -445,3 +445,13 @@ async def test_a_new_address_without_a_scheme_gets_http_where_only_that_answers(
     assert (same.feed.url, len(site.requests)) == (other, requests), "its own address is not asked for"
     silent = await change_subscription(harness.runtime, user, made.id, SubscriptionChange(url="127.0.0.1:9/feed.xml"))
     assert silent.feed.url == "https://127.0.0.1:9/feed.xml"
+
+
+async def test_programs_are_told_the_address_that_answered(harness: RuntimeHarness, site: FeedSite) -> None:
+    site.publish("Hello")
+    user = await harness.person()
+    await subscribe(harness.runtime, user, SubscribeOptions(site.feed_url().removeprefix("http://")))
+    page = site.page("/home", feeds=("other",)).removeprefix("http://")
+    await subscribe(harness.runtime, user, SubscribeOptions(page))
+    asked = await harness.column("SELECT asked_url FROM subscriptions ORDER BY id")
+    assert asked == [site.feed_url(), f"http://{page}"]

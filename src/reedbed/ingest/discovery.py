@@ -340,9 +340,12 @@ class _FeedSearch:
 
     async def run(self, urls: tuple[str, ...]) -> Discovery:
         url, outcome = await fetch_first(urls, self._fetch)
+        discovery = await self._found(url, outcome, urls)
+        return discovery if url == urls[0] else replace(discovery, answered_url=url)
+
+    async def _found(self, url: str, outcome: Outcome, urls: tuple[str, ...]) -> Discovery:
         if not isinstance(outcome, Fetched):
-            discovery = await self._without_page(url, outcome)
-            return discovery if url == urls[0] else replace(discovery, answered_url=url)
+            return await self._without_page(url, outcome)
         if (feed := await _as_feed(outcome, _permanent_url(outcome, urls))) is not None:
             return Discovery((feed,), document=outcome)
         return await self._from_page(outcome)

@@ -119,7 +119,7 @@ async def subscribe(runtime: Runtime, user_id: int, options: SubscribeOptions) -
                 title=title,
                 feed_title=clean_line(candidate.title) if candidate else "",
             ),
-            asked_url=options.asked_as or requested.url,
+            asked_url=options.asked_as or answered_url or requested.url,
         )
         await users.record_event(tx, runtime.now(), "feed_added", user_id, {"subscription_id": subscription_id})
         subscription = await subscriptions.get(tx, user_id, subscription_id)
