@@ -16,6 +16,7 @@ from bench.judged.asking import judge_ask
 from bench.judged.data import ASKED, SPLITS, corpus, labelled_articles, questions, related_pairs
 from bench.judged.digesting import judge_digests
 from bench.judged.figures import Judged, print_judged, write_judged
+from bench.judged.grounding import judge_grounding
 from bench.judged.grouping import judge_corpus_stories, judge_stories, judge_story_cost
 from bench.judged.relating import judge_related
 from bench.judged.searching import judge_search
@@ -23,7 +24,7 @@ from bench.judged.summarising import judge_summaries
 
 DESCRIPTION = "stories, Ask, digests, summaries and search without a model, on labelled texts"
 
-PARTS = ("stories", "related", "ask", "digest", "summaries", "search", "articles")
+PARTS = ("stories", "related", "ask", "digest", "summaries", "grounding", "search", "articles")
 
 
 def judge_articles(folder: Path) -> list[Judged]:
@@ -49,6 +50,8 @@ async def main() -> None:
         figures += await judge_ask(ASKED)
     if "summaries" in parts and labelled_articles(ASKED):
         figures += await judge_summaries(ASKED)
+    if "grounding" in parts:
+        figures += await judge_grounding()
     if "search" in parts:
         figures += await judge_search()
     if "articles" in parts and (folder := corpus("articles")) is not None:

@@ -24,9 +24,9 @@ async def judge_ask(half: str) -> list[Judged]:
         library.set_clock(end_of(entries))
         await library.receive(entries)
         await StoryGrouper().group_new(library.runtime)
-        await _claims(library, asked[0])  # the first one loads the word lists
+        await claims_of(library, asked[0])  # the first one loads the word lists
         started = time.process_time()
-        answered = [(question, await _claims(library, question)) for question in asked]
+        answered = [(question, await claims_of(library, question)) for question in asked]
         milliseconds = (time.process_time() - started) / len(asked) * 1000
         labels = {id_: label for label, id_ in library.ids.items()}
         events = {library.ids[entry.id]: entry.story for entry in entries}
@@ -63,7 +63,7 @@ async def _is_answered_without(library: Library, question: AskedQuestion, events
     return bool(answer(inquiry, left, their_stories).claims)
 
 
-async def _claims(library: Library, question: AskedQuestion) -> Sequence[Sentence]:
+async def claims_of(library: Library, question: AskedQuestion) -> Sequence[Sentence]:
     runtime = library.runtime
     pending = await ask_question(runtime, library.user, question.text)
     job = await jobs.claim(runtime, [JOB_KIND])

@@ -78,7 +78,7 @@ async def _told(library: Library, entries: Sequence[LabelledEntry]) -> tuple[lis
     library.set_clock(end_of(entries))
     await library.receive(sorted(entries, key=lambda entry: entry.at))
     await StoryGrouper().group_new(library.runtime)
-    return await _lines(library), {id_: label for label, id_ in library.ids.items()}
+    return await lines_of(library), {id_: label for label, id_ in library.ids.items()}
 
 
 async def _score(entries: Sequence[LabelledEntry]) -> tuple[float, ...]:
@@ -135,7 +135,7 @@ def _place(first: Sequence[tuple[str, str]], event: tuple[str, str]) -> int:
     return first.index(event) + 1 if event in first else len(first) + 1
 
 
-async def _lines(library: Library) -> list[Sentence]:
+async def lines_of(library: Library) -> list[Sentence]:
     """The sentences of the digest in their order."""
     runtime = library.runtime
     pending = await ask_digest(runtime, library.user)

@@ -21,7 +21,7 @@ _MARK = re.compile(r"(\w+[.,]?)<sup><a[^>]*>(\d+)</a></sup>")
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class ShownSummary:
     article: LabelledEntry
     summary: str
 
@@ -58,7 +58,7 @@ async def judge_summaries(half: str) -> list[Judged]:
     async with open_library() as library:
         library.set_clock(end_of(articles))
         await library.receive([*articles, *short])
-        shown = await _summaries(library, [*articles, *short])
+        shown = await summaries_of(library, [*articles, *short])
     useful = [one for one in shown if one.article.wants_summary]
     useless = [article for article in articles if not article.wants_summary]
     brief = {entry.id for entry in short}
@@ -74,17 +74,17 @@ async def judge_summaries(half: str) -> list[Judged]:
     ]
 
 
-async def _summaries(library: Library, entries: Sequence[LabelledEntry]) -> list[_Shown]:
+async def summaries_of(library: Library, entries: Sequence[LabelledEntry]) -> list[ShownSummary]:
     for entry in entries:
         await get_summary(library.runtime, library.user, library.ids[entry.id])
     while not isinstance(task := await next_task(library.runtime), NothingDue):
         if isinstance(task, Task):
             await write_task(library.runtime, task)
     states = [(entry, await get_summary(library.runtime, library.user, library.ids[entry.id])) for entry in entries]
-    return [_Shown(entry, state.summary.text) for entry, state in states if state.summary is not None]
+    return [ShownSummary(entry, state.summary.text) for entry, state in states if state.summary is not None]
 
 
-def _share_of(shown: Sequence[_Shown], ids: set[str]) -> float:
+def _share_of(shown: Sequence[ShownSummary], ids: set[str]) -> float:
     return sum(one.article.id in ids for one in shown) / max(1, len(ids))
 
 

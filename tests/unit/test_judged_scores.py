@@ -4,6 +4,7 @@ import pytest
 
 from bench.judged.asking import BEST, place_of_answer
 from bench.judged.data import AskedQuestion, LabelledEntry
+from bench.judged.grounding import INVENTED, lie, numbers_in
 from bench.judged.grouping import score
 from reedbed.domain.digests import Sentence
 
@@ -53,3 +54,13 @@ def test_an_answer_holds_the_string_and_cites_an_entry_that_gives_it() -> None:
 @pytest.mark.parametrize("claims", [(), (Sentence("It was strong.", (1,)),)])
 def test_no_answer_is_beyond_the_best(claims: tuple[Sentence, ...]) -> None:
     assert place_of_answer(QUESTION, claims, LABELS) > BEST
+
+
+def test_numbers_are_compared_without_separators() -> None:
+    assert numbers_in("4,200 and 4.200 of 12 people") == {"4200", "12"}
+
+
+def test_the_model_of_the_benchmark_invents_numbers_and_sources() -> None:
+    material = {"content": "[1] A heron (Wire Desk)\nIt nests."}
+    for task in ("paragraphs", '"claims"', "one_line"):
+        assert INVENTED in (lie({"messages": [{"content": task}, material]}).text or "")
