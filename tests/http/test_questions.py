@@ -1,6 +1,7 @@
 """The endpoints of questions."""
 
 import pytest
+from selectolax.lexbor import LexborHTMLParser
 
 from reedbed.services.jobs import claim, run
 from reedbed.services.questions import JOB_KIND
@@ -69,6 +70,19 @@ async def test_the_page_asks_within_a_saved_search(by_cookie: SignIn, desk: Desk
     asked = await page.post("/ask", data={"question": COST, "about": "q=heron"}, headers=FORM)
     await work(desk.runtime)
     assert "Nothing in your entries answers this." in (await page.get(asked.headers["location"])).text
+
+
+async def test_names_in_the_answer_are_asked_about_next_within_the_same_scope(by_cookie: SignIn, desk: Desk) -> None:
+    page = await by_cookie("reader@example.org")
+    await desk.entry("The repair of the bridge costs eighteen million, said Ada Quill of the harbour office on Sunday.")
+    asked = await page.post("/ask", data={"question": COST, "about": "q=bridge"}, headers=FORM)
+    await work(desk.runtime)
+    shown = LexborHTMLParser((await page.get(asked.headers["location"])).text)
+    follow_up = shown.css_first(".ask-next")
+    assert follow_up.css_first("button").attributes["value"] == "Ada Quill"
+    assert [one.attributes["value"] for one in shown.css('#answer input[name="about"]')] == ["q=bridge"] * 2
+    said = (await page.get(f"/api/v1/questions/{asked.headers['location'].rpartition('/')[2]}")).json()
+    assert said["ask_next"] == ["Ada Quill"]
 
 
 async def test_asking_has_a_page_with_its_history(by_cookie: SignIn, desk: Desk) -> None:

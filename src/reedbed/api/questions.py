@@ -8,7 +8,7 @@ from pydantic import Field
 
 from reedbed.api.digests import CitedSourceResponse, ScopeRequest, ScopeResponse, SentenceResponse, scope_of
 from reedbed.domain.pagination import page_limit
-from reedbed.domain.questions import Question
+from reedbed.domain.questions import Question, names_to_ask
 from reedbed.domain.records import record
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.text import storable
@@ -53,6 +53,7 @@ class QuestionResponse(ScopeResponse):
         Timestamp | None, Field(description="Set while it waits for an entry that answers: when it was asked last.")
     ]
     missing: Annotated[Sequence[str], Field(description="If they do not: words of the question that none of them has.")]
+    ask_next: Annotated[Sequence[str], Field(description="Names in the answer that can be asked about next.")]
 
 
 @router.get("", summary="List questions, newest first")
@@ -120,6 +121,7 @@ def _question_response(question: Question) -> QuestionResponse:
         answered=answered,
         told=answered,
         built_in=question.model == EXTRACT,
+        ask_next=names_to_ask(question),
         entries=answer.read,
         claims=list(map(SentenceResponse.of, answer.claims)),
         sources=[CitedSourceResponse.of(source, feed_title=source.feed) for source in answer.sources],

@@ -1,5 +1,6 @@
 """Questions about a user's own entries: the words to search for, the best passages, and the answer."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -7,6 +8,7 @@ from reedbed.domain.digests import DigestScope, Sentence, Source, Status
 from reedbed.domain.errors import Invalid
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.records import record
+from reedbed.domain.stopwords import SMALL
 from reedbed.domain.text import clean_line, is_cjk
 from reedbed.domain.times import MINUTE, Instant
 
@@ -27,6 +29,9 @@ MAX_KEPT = 500
 FAILED = Failure(FailureCode.QUESTION_FAILED)
 
 _MIN_PREFIX = 4
+MAX_NEXT, MAX_NAME = 3, 5
+_CAPITALISED = r"[^\W\d_a-zß-öø-ÿ][\w’'-]+"
+_NAME = re.compile(rf"{_CAPITALISED}(?: (?:(?:of|the|de|del|la|von|van|der|den) ){{0,2}}{_CAPITALISED})+")
 
 
 @record
@@ -88,6 +93,24 @@ def check_question(text: str) -> str:
     if len(line) > MAX_QUESTION_LENGTH:
         raise Invalid("A question has at most %(limit)s characters.", field="question", limit=MAX_QUESTION_LENGTH)
     return line
+
+
+def names_to_ask(question: Question) -> tuple[str, ...]:
+    """Names of several words in the answer that the question does not have: what somebody may ask about next."""
+    asked = question.question.casefold()
+    found: dict[str, str] = {}
+    for claim in question.answer.claims:
+        for match in _NAME.finditer(claim.text):
+            words = match[0].removesuffix("’s").removesuffix("'s").split(" ")
+            while words and words[0].casefold() in SMALL:
+                words.pop(0)
+            if claim.language.startswith("de"):  # a noun before a name has a capital, too: "Minister Theo Brandner"
+                words = words[-2:]
+            name = " ".join(words)
+            is_name = 1 < len(words) <= MAX_NAME and words[0][0].isupper() and words[-1][0].isupper()
+            if is_name and not name.isupper() and words[-1].casefold() not in asked:
+                found.setdefault(words[-1], name)
+    return tuple(found.values())[:MAX_NEXT]
 
 
 def search_for(words: Iterable[str], scope_query: str | None) -> str:

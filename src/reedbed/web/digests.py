@@ -78,7 +78,7 @@ class Scopes:
         )
         options = scopes if chosen in scopes else (*scopes, chosen)
         return tuple(
-            SelectOption(_encoded(scope), self.name(scope) or translate("Everything"), scope == chosen)
+            SelectOption(scope_value(scope), self.name(scope) or translate("Everything"), scope == chosen)
             for scope in options
         )
 
@@ -111,7 +111,8 @@ def parse_scope(value: str) -> DigestScope:
     return DigestScope(path_id(folder) if folder else None, tag[:200] or None, q[:500] or None)
 
 
-def _encoded(scope: DigestScope) -> str:
+def scope_value(scope: DigestScope) -> str:
+    """The value of an option."""
     params = {"folder_id": scope.folder_id, "tag": scope.tag, "q": scope.q}
     return urlencode({name: value for name, value in params.items() if value is not None})
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.digests import DigestScope, Sentence
 from reedbed.domain.errors import Invalid
-from reedbed.domain.questions import FAILED, Question
+from reedbed.domain.questions import FAILED, Question, names_to_ask
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
@@ -19,7 +19,7 @@ from reedbed.services.questions import ask_question, delete_question, get_questi
 from reedbed.services.runtime import Runtime
 from reedbed.store import questions
 from reedbed.store.entries import read as entries
-from reedbed.web.digests import EVERYTHING, marks_of, parse_scope, scopes_of, source_views
+from reedbed.web.digests import EVERYTHING, marks_of, parse_scope, scope_value, scopes_of, source_views
 from reedbed.web.formats import full_time, zone_of
 from reedbed.web.forms import Text
 from reedbed.web.i18n import enumerated, explain, ngettext, translate
@@ -65,6 +65,8 @@ def question_page(
         can_be_watched=question.can_be_watched,
         is_watched=question.watched_at is not None,
         copy=_copied(question, sources, addresses or {}) if answer.claims else "",
+        ask_next=names_to_ask(question),
+        about=scope_value(question.scope),
     )
 
 

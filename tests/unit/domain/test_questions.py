@@ -3,8 +3,9 @@
 import pytest
 
 from reedbed.ai.responses import read_answer
+from reedbed.domain.digests import DigestScope, Sentence
 from reedbed.domain.folders import FolderRow
-from reedbed.domain.questions import search_for
+from reedbed.domain.questions import AnswerText, Question, names_to_ask, search_for
 from reedbed.domain.summaries import NEVER, min_summary_words
 from reedbed.domain.users import Preferences
 
@@ -26,3 +27,23 @@ def test_the_nearest_wish_counts() -> None:
     assert min_summary_words(None, 2, rows, all_on) == 0
     assert min_summary_words(None, 3, rows, all_on) == 300
     assert min_summary_words(None, None, rows, Preferences()) == NEVER
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "language", "names"),
+    [
+        ("What about the rate?", "The Central Bank of Valdoria left it, Helena Brandt said.", "en",
+         ("Central Bank of Valdoria", "Helena Brandt")),
+        ("What did Helena Brandt say?", "Helena Brandt spoke of Tarrano.", "en", ()),
+        ("Wer tritt zurück?", "Finanzminister Theo Brandner geht.", "de", ("Theo Brandner",)),
+        ("What closes?", "BRIDGE OF SIGHS: Ada Quill’s ferry sails.", "en", ("Ada Quill",)),
+        ("Что закрыто?", "Совет закрыл разводной мост для машин.", "ru", ()),
+        ("What happened?", "Central Bank Of Valdoria Keeps Its Interest Rates", "en", ()),
+    ],
+)  # fmt: skip
+def test_names_in_an_answer_can_be_asked_about_next(
+    question: str, said: str, language: str, names: tuple[str, ...]
+) -> None:
+    claim = Sentence(said, (1,), language)
+    asked = Question(1, 1, question, "ready", DigestScope(), "", None, 0, 0, answer=AnswerText((claim,)))
+    assert names_to_ask(asked) == names

@@ -190,3 +190,7 @@ class QuestionPage:
     """The user is notified when an entry answers it."""
     copy: str = ""
     """The answer with its sources, as text."""
+    ask_next: tuple[str, ...] = ()
+    """Names in the answer."""
+    about: str = ""
+    """Its scope, as the value of a form."""
