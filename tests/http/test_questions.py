@@ -83,6 +83,8 @@ async def test_names_in_the_answer_are_asked_about_next_within_the_same_scope(by
     assert [one.attributes["value"] for one in shown.css('#answer input[name="about"]')] == ["q=bridge"] * 2
     said = (await page.get(f"/api/v1/questions/{asked.headers['location'].rpartition('/')[2]}")).json()
     assert said["ask_next"] == ["Ada Quill"]
+    quotes, sources = shown.css(".quotes blockquote"), shown.css(".quotes p")
+    assert len(sources) == len({one["entry_ids"][0] for one in said["claims"]}) <= len(quotes)
 
 
 async def test_asking_has_a_page_with_its_history(by_cookie: SignIn, desk: Desk) -> None:
