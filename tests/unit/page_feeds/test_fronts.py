@@ -120,3 +120,31 @@ def test_a_line_below_the_title_with_the_same_link_is_not_the_title() -> None:
         for n in range(5)
     )
     assert entries(f"<main>{rows}</main>")[0].title == "The letter 0"
+
+
+@pytest.mark.parametrize("folder", ["features", "leistungen"])
+def test_what_has_a_folder_of_what_a_site_offers_is_no_list(folder: str) -> None:
+    cards = "".join(
+        f"<div><h3><a href=/{folder}/{name}-for-{n}>Everything that you need for the {name}</a></h3></div>"
+        for n, name in enumerate(("office", "workshop", "kitchen", "harbour", "garden", "stable"))
+    )
+    assert find(f"<h1>Less paper</h1><main>{cards}</main>").reason is not None
+
+
+@pytest.mark.parametrize(("heading", "found"), [("Our fields", False), ("Our news", True), ("Fields", True)])
+def test_what_a_site_calls_its_own_is_no_list_unless_it_is_news(heading: str, found: bool) -> None:
+    rows = "".join(
+        f"<li><a href=/fields/{name}-law><h3>The law of the {name} and of its people</h3></a></li>"
+        for name in ("harbour", "river", "market", "village", "family")
+    )
+    page = f"<main><h1>Lawyers</h1><section><h2>{heading}</h2><ul>{rows}</ul></section></main>"
+    assert bool(find(f"{page}<footer>{'<p>Harbour 1</p>' * 20}</footer>").lists) is found
+
+
+def test_what_stands_below_the_only_article_is_no_list() -> None:
+    text = "<p>Mash the pumpkin while it is hot, and add the flour.</p>" * 5
+    more = "".join(
+        f"<div><a href=/recipes/{name}><img src=/{name}.jpg><h3>{name.title()} with a slice of pumpkin</h3></a></div>"
+        for name in ("soup", "risotto", "bread", "cake", "ravioli")
+    )
+    assert find(f"<main><article><h1>Gnocchi</h1>{text}</article><section>{more}</section></main>").reason is not None

@@ -43,7 +43,7 @@ _CONSENT = re.compile(
     re.IGNORECASE,
 )
 _SHORT_PAGE = 1_500
-_MIN_PARAGRAPH, _MIN_TEXT, _MIN_ARTICLE = 80, 600, 900
+_MIN_PARAGRAPH, _MIN_TEXT, _MIN_ARTICLE, _MIN_SOLE = 80, 600, 900, 200
 """Characters."""
 
 
@@ -69,7 +69,9 @@ def read_lists(page: PageDocument, now: Instant) -> list[PageList]:
     related = _related_lists(page, detected)
     # What is related to a text is no list of the page, in data for programs as little as in markup.
     keys = {entry.key for one in related for entry in one.entries}
-    detected = [one for one in detected if one not in related and not _is_offer(page, one)]
+    detected = [
+        one for one in detected if one not in related and not _is_offer(page, one) and not _beside_article(page, one)
+    ]
     found = [PageList(one.entries, recipe_for(page, one), one.score) for one in detected]
     given = [replace(one, score=_given_score(one.entries)) for one in SourceReader(page, dates).lists()]
     given = [one for one in given if 2 * sum(entry.key in keys for entry in one.entries) <= len(one.entries)]
@@ -101,6 +103,16 @@ def _related_lists(page: PageDocument, detected: Sequence[DetectedList]) -> list
     block = max(blocks, key=lambda above: sum(len(page.text(number)) for number in blocks[above]))
     is_one = is_article(page)
     return [one for one in detected if _is_related(page, one, block, blocks[block], is_article=is_one)]
+
+
+def _beside_article(page: PageDocument, one: DetectedList) -> bool:
+    """Whether an undated list stands beside the only article of the page, which has the heading of the page."""
+    articles = [number for number, tag in enumerate(page.tags) if tag == "article"]
+    if len(articles) != 1 or any(entry.published is not None for entry in one.entries):
+        return False
+    start, end = articles[0], page.ends[articles[0]]
+    inside = any(start <= root < end for root in one.roots)
+    return not inside and "h1" in page.tags[start:end] and len(page.text(start)) >= _MIN_SOLE
 
 
 def _is_related(

@@ -50,6 +50,14 @@ _ASIDE_HEADING = re.compile(
     r"カリキュラム|课程大纲|программа курса",
     re.IGNORECASE,
 )
+_OWN = re.compile(
+    r"(?:our|nos|unsere|nuestr[oa]s|i nostri|le nostre|noss[oa]s|onze|våra|vores|naše|nasze|наши)\s"
+    r"(?!.*(?:news|blog|latest|stor(?:y|ies)|articles?|actu|neu|beiträge|noti|novedad|articol|artigos|nieuw|nyhet|"
+    r"aktual|новост|event|termin|veranstalt|produ|stell|jobs?(?!\w)|position|offres|vaga|vacatur|rezept|recip|recet|ricett|"
+    r"episod|folge|podcast|publi|release))",
+    re.IGNORECASE,
+)
+"""What a site offers for good, unless it is called news."""
 _ALSO = re.compile(
     r"related|recommended for|you (?:may|might)|read also|see also|customers|similar|recently viewed|complete the look|"
     r"kunden|zuletzt|ähnliche|das könnte|auch interessant|les clients|produits similaires|vous aimerez|"
@@ -115,7 +123,7 @@ def aside_regions(page: PageDocument) -> list[bool]:
     for number, tag in enumerate(page.tags):
         if tag in ("h2", "h3", "h4", "h5") and not aside[number]:
             text = page.text(number)
-            if len(text) < 40 and _ASIDE_HEADING.match(text):
+            if len(text) < 40 and (_ASIDE_HEADING.match(text) or _OWN.match(text)):
                 _mark_below(aside, page, number, text)
     return aside
 
@@ -127,7 +135,7 @@ def _holds_most(page: PageDocument, number: int, articles: Sequence[int]) -> boo
 
 def _mark_below(aside: list[bool], page: PageDocument, heading: int, text: str) -> None:
     """Mark what the heading stands over: the box around it or, in a large one, what follows up to the next heading."""
-    number, most = heading, len(page.elements) * (0.9 if _ALSO.match(text) else 0.5)
+    number, most = heading, len(page.elements) * (0.9 if _ALSO.match(text) or _OWN.match(text) else 0.5)
     above = page.parents[number]
     while above > 0 and _is_head(page, above, text):
         number, above = above, page.parents[above]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from urllib.parse import urlsplit
 
 from reedbed.domain.page_feeds import PageEntry
-from reedbed.ingest.page_feeds.document import PageDocument, common_shape
+from reedbed.ingest.page_feeds.document import PageDocument, common_shape, link_pattern
 from reedbed.ingest.page_feeds.item_dates import Item
 from reedbed.ingest.page_feeds.media import is_icon, is_picture
 from reedbed.ingest.page_feeds.titles import title_length, title_quality, without_size
@@ -52,6 +52,14 @@ _BOX = re.compile(
     re.IGNORECASE,
 )
 _CHAPTERS = -2.0
+_OFFER_EVIDENCE = -2.0
+_OFFERS = re.compile(
+    r"features?|functions?|funciones|funktionen|fonctionnalites|funzionalita|funcionalidades|funkcje|funkce|functies|"
+    r"funktioner|ozellikler|tinh-nang|services?|servicios|leistungen|servizi|servicos|diensten|tjanster|palvelut|"
+    r"uslugi|hizmetler|solutions?|soluciones|loesungen|soluzioni|solucoes|help|hilfe|aide|ayuda|ajuda|assistenza|"
+    r"faqs?|support|docs|documentation|guides?|team|equipo|equipe|staff|membership|pricing|plans?|tarife|tariffs"
+)
+"""Folders of what a site has for good."""
 _MIN_CHAPTERS = 4
 _CHAPTER = re.compile(r"[/_-](\d{1,2})(?:\.\w+|/)?$")
 _DOUBTFUL = 0.1
@@ -158,6 +166,8 @@ def undated_evidence(entries: Sequence[PageEntry]) -> float:
     explained = most(bool(entry.teaser) for entry in entries)
     unlikely = most(entry.title.endswith(_QUESTION_ENDS) for entry in entries) or most(map(is_picture, urls))
     marks = 0.75 * pictured + numbered if pictured or numbered else _BARE
+    if any(map(_OFFERS.fullmatch, link_pattern(urls).removeprefix("//").split("/")[1:])):
+        marks += _OFFER_EVIDENCE
     return size + titles + marks - 0.4 * explained - 2 * unlikely
 
 
