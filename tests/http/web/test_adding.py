@@ -232,6 +232,8 @@ async def test_several_addresses_need_no_scheme(reader: Client, site: FeedSite) 
     assert f'name="url" value="{bare}"' in shown.text and 'name="url" value="example.org/feed"' in shown.text
     site.publish("Hello", key="a")
     assert (await reader.post("/feeds", data={"url": bare, "next": "/add"})).status_code == 303
+    again = await reader.get("/add", params={"url": f"{bare}\nexample.org/feed"}, headers=HTMX)
+    assert again.text.count("Followed") == 1
     words = await reader.get("/add", params={"url": "example.org and others"}, headers=HTMX)
     assert "Several addresses" not in words.text
 

@@ -148,3 +148,7 @@ def test_what_stands_below_the_only_article_is_no_list() -> None:
         for name in ("soup", "risotto", "bread", "cake", "ravioli")
     )
     assert find(f"<main><article><h1>Gnocchi</h1>{text}</article><section>{more}</section></main>").reason is not None
+
+
+def test_a_base_that_is_no_address_of_the_web_is_ignored() -> None:
+    assert entries(f"<base href='javascript:alert(1)'><main>{GRID}</main>")[0].url.startswith(URL)

@@ -76,9 +76,10 @@ def base_of(tree: html.HtmlElement, url: str) -> str:
         href = element.get("href")
         if href:
             try:
-                return urljoin(url, href)
+                base = urljoin(url, href)
             except ValueError:
                 break
+            return base if base.startswith(("http://", "https://")) else url  # as browsers do
     return url
 
 

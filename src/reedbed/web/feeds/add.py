@@ -224,7 +224,8 @@ async def _several_urls(runtime: Runtime, user_id: int, urls: Sequence[str]) -> 
     lines: list[Sample] = []
     for url in urls:
         login, public_url = parse_feed_login(url), without_credentials(url)
-        lines.append(Sample(public_url, "", "", login.url in subscribed_urls, _login_view(login)))
+        meant = (login.url,) if "://" in url else _both_schemes(login.url)
+        lines.append(Sample(public_url, "", "", not subscribed_urls.isdisjoint(meant), _login_view(login)))
     list_url = _add_url(" ".join(line.url for line in lines))
     return Offered(translate("Several addresses"), tuple(lines), list_url)
 
