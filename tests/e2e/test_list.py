@@ -34,6 +34,10 @@ HEIGHTS = "() => [...document.querySelectorAll('#rows .row')].map(row => row.off
 
 
 def test_a_row_keeps_its_height_when_it_is_read_and_acts_where_it_stands(walk: Walk, home: Reedbed) -> None:
+    page = walk("/all", DESK)
+    row = page.locator(".row:not([data-pictured])").first
+    time, text = row.locator("time").bounding_box(), row.locator(".row-text").bounding_box()
+    assert time and text and abs(time["x"] + time["width"] - text["x"] - text["width"]) < 1
     page = walk(_feed(home, "rich"), DESK)
     row = page.locator(".row").first
     expect(page.locator("#rows[data-single]")).to_be_visible()
