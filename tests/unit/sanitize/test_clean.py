@@ -163,6 +163,9 @@ def test_what_articles_need_is_kept(markup: str) -> None:
          "<math><mi>x</mi><mtext>\xa0</mtext><mi>y</mi></math>"),
         ("<p><math><mi>x</p><p>y</p>", "<p><math><mi>x</mi></math></p><p>y</p>"),
         ("<!-- <math> --><p>x</p>", "<p>x</p>"),
+        ("<script>s = '<math>'</script><p>x</p><math><mi>y</mi></math>", "<p>x</p><math><mi>y</mi></math>"),
+        ("<abbr title='a <math> b'>c</abbr><p>x</p>", '<abbr title="a &lt;math&gt; b">c</abbr><p>x</p>'),
+        ("<style>a::before { content: '<math>' }</style>x<p>y</p>", "x<p>y</p>"),
         ("<!--><math><mi>x</mi><!--> <mn>2</mn> </math>", "<math><mi>x</mi><mn>2</mn></math>"),
         (
             '<span class="katex"><span class="katex-mathml"><math><mi>x</mi></math></span>'

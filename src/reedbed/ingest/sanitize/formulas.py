@@ -13,7 +13,13 @@ from reedbed.ingest.sanitize.media import NAME_ENDS, find_tag_end, read_attribut
 from reedbed.ingest.sanitize.rules import ELEMENTS, FORMULA_ELEMENTS, FORMULA_TOKENS
 
 _COMMENT = r"<!--(?:-?>|.*?(?:--!?>|\Z))"
-_MATH = re.compile(rf"{_COMMENT}|<(/?)(?:(?:m|mml|math):)?(math){NAME_ENDS}", re.IGNORECASE | re.DOTALL)
+# Also what is skipped: a formula in a comment, a script or the attribute of another tag is none.
+_MATH = re.compile(
+    rf"{_COMMENT}|<(?P<raw>script|style){NAME_ENDS}.*?(?:</(?P=raw){NAME_ENDS}|\Z)"
+    rf"|<(?P<end>/?)(?:(?:m|mml|math):)?(?P<name>math){NAME_ENDS}"
+    r"|(?P<tag><(?=[a-zA-Z][^<>]*<)[a-zA-Z][^ \t\n\f\r/<>]*)",
+    re.IGNORECASE | re.DOTALL,
+)
 _END_OF_MATH = re.compile(rf"</(?:(?:m|mml|math):)?math{NAME_ENDS}", re.IGNORECASE)
 _BLOCK = re.compile(rf"</?(?:p|div|h[1-6]|[ou]l|li|table|t[dhr]|blockquote|pre|hr|br|img){NAME_ENDS}", re.IGNORECASE)
 _TAG = re.compile(rf"{_COMMENT}|<[!?][^>]*>?|<(/?)(?:(?:m|mml|math):)?([a-zA-Z][^ \t\n\f\r/>]*)|<", re.DOTALL)
@@ -31,16 +37,17 @@ def rewrite_formulas(html: str) -> str:
     parts: list[str] = []
     end = 0
     while start := _MATH.search(html, end):
-        if not start[2]:  # a comment
-            parts.append(html[end : start.end()])
-            end = start.end()
-            continue
-        tag_end = find_tag_end(html, start.end())
+        in_tag = start["name"] or start["tag"]
+        tag_end = find_tag_end(html, start.end()) if in_tag else start.end() - 1
         if tag_end == -1:
             break
+        if not start["name"]:
+            parts.append(html[end : tag_end + 1])
+            end = tag_end + 1
+            continue
         parts.append(html[end : start.start()])
         end = tag_end + 1
-        if not start[1] and html[tag_end - 1] != "/":
+        if not start["end"] and html[tag_end - 1] != "/":
             inside, end = _inside(html, end, ended=end <= last_end)
             parts.append(_Formula().write(read_attributes(html[start.end() : tag_end]), inside))
     return _without_copies("".join(parts) + html[end:]) if end else html
