@@ -284,10 +284,10 @@ def compose(items: Sequence[Item], apart: Collection[int] = ()) -> tuple[Paragra
 
     `apart` are the entries that the reader has removed from their stories.
     """
-    told = _each_event_once([item for item in items if any(entry.title or entry.leads for entry in item)], apart)
-    doubtful = doubtful_repeats(headlines_of(told), apart)
-    certain = [item for place, item in enumerate(told) if place not in doubtful]
-    tellable = [*certain, *(told[place] for place in sorted(doubtful))]
+    distinct = _each_event_once([item for item in items if any(entry.title or entry.leads for entry in item)], apart)
+    doubtful = doubtful_repeats(headlines_of(distinct), apart)
+    certain = [item for place, item in enumerate(distinct) if place not in doubtful]
+    tellable = [*certain, *(distinct[place] for place in sorted(doubtful))]
     # What many outlets report never comes below what one does.
     top = [*tellable[:TOP], *(item for item in tellable[TOP:MAX_TOP] if _outlets(item) >= MANY_OUTLETS)]
     others = [item for item in tellable[TOP:] if item not in top]

@@ -19,7 +19,7 @@ _MIN_SHARED = 2
 _SAME_FEED_EVENT = 0.5
 """Higher within one feed, because a series of articles has very similar words."""
 _DOUBTFUL, _FEW_OUTLETS = 0.1, 2
-"""An item of few outlets is told after all others if it is so near to one before it."""
+"""An item of few outlets comes after all others if it is so near to one before it."""
 _SMOOTHING = 10
 
 # A number that is no amount: "beta 4", "Orbit 17", "Stärke 6,1", but not "to 4.5 percent" or "City 2-1 Rovers".

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import field, replace
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
@@ -10,7 +11,7 @@ from reedbed.domain.errors import Invalid
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.feeds import NotAFeed, ParsedEntry, ParsedFeed, check_login, check_password, check_username
 from reedbed.domain.records import record
-from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest, Gone, NotModified, Throttled
+from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest, Gone, NotModified, Outcome, Throttled
 from reedbed.domain.subscriptions import Discovery
 from reedbed.domain.text import clean_line
 from reedbed.domain.times import DAY, Instant
@@ -22,6 +23,9 @@ from reedbed.ingest.text import digest_content
 from reedbed.services.runtime import Runtime
 from reedbed.store import subscriptions
 from reedbed.store.feeds import feeds
+
+FIRST_LOAD_SECONDS = 12.0
+"""How long a user waits for feed discovery. After that the URL is subscribed as entered."""
 
 _CREDENTIALS = re.compile(
     r"(\b(?:(?:https?|htts?|htps?|hhtps?|htpps?|ttps?|feed|rss|itpc|pcast|podcast)(?:;//|:/+|//|:\\\\)"
@@ -156,6 +160,25 @@ async def fetch_candidate(runtime: Runtime, requested: Address, discovery: Disco
             return replace(discovery, failure=outcome)
         case NotModified():
             return discovery
+
+
+async def find_and_fetch(runtime: Runtime, url: str, requested: Address) -> Discovery:
+    """Limited to the time a user waits, so the document of the discovered feed may be missing."""
+    discovery = Discovery(reason=Failure(FailureCode.SITE_TIMEOUT), unreachable=True)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(FIRST_LOAD_SECONDS):
+            discovery = await find_feeds(runtime, url, username=requested.username, password=requested.password)
+            discovery = await fetch_candidate(runtime, requested, discovery)
+    return discovery
+
+
+def first_outcome(discovery: Discovery | None, url: str) -> Outcome | None:
+    """The outcome of the fetch just made, so that the feed is not fetched twice."""
+    if discovery is None or discovery.document is None:
+        return None if discovery is None else discovery.failure
+    if discovery.document.url == url:  # the subscription already uses the target of the permanent redirect
+        return replace(discovery.document, redirected=None)
+    return discovery.document
 
 
 async def preview_feed(runtime: Runtime, user_id: int, url: str) -> FeedPreview:

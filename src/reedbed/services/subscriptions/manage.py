@@ -1,6 +1,5 @@
 """Manage subscriptions: subscribe by any URL, change, pause, refresh, unsubscribe and resubscribe."""
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import field, replace
@@ -39,8 +38,8 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.discover import (
     Address,
     answering_url,
-    fetch_candidate,
-    find_feeds,
+    find_and_fetch,
+    first_outcome,
     parse_feed_login,
     split_credentials,
     take_preview,
@@ -55,9 +54,6 @@ from reedbed.store.read_state import rows as reading
 from reedbed.store.read_state import unread
 
 log = structlog.get_logger()
-
-FIRST_LOAD_SECONDS = 12.0
-"""How long a user waits for feed discovery. After that the URL is subscribed as entered."""
 
 MAX_SUBSCRIPTIONS = 10_000
 MAX_FOLDERS_OF_FEED = 50
@@ -104,7 +100,7 @@ async def subscribe(runtime: Runtime, user_id: int, options: SubscribeOptions) -
     candidate = discovery.candidates[0] if discovery and discovery.candidates else None
     answered_url = discovery.answered_url if discovery else None
     login = requested.at(candidate.url if candidate else answered_url or requested.url)
-    first_outcome = _first_outcome(discovery, login.url)
+    fetched = first_outcome(discovery, login.url)
     async with runtime.db.write() as tx:
         await _check_folders(tx, user_id, _chosen_folders(options))
         subscription_id = await subscribe_to_url(
@@ -124,12 +120,12 @@ async def subscribe(runtime: Runtime, user_id: int, options: SubscribeOptions) -
         await users.record_event(tx, runtime.now(), "feed_added", user_id, {"subscription_id": subscription_id})
         subscription = await subscriptions.get(tx, user_id, subscription_id)
         assert subscription is not None
-        due = await _claim_for_first_check(tx, runtime, subscription) if first_outcome is not None else None
+        due = await _claim_for_first_check(tx, runtime, subscription) if fetched is not None else None
     runtime.metrics.subscriptions.add()
     # Publish before the first entries arrive: a live stream only forwards entries of feeds it knows about.
     await _publish_and_wake(runtime, user_id)
-    if due is not None and first_outcome is not None:
-        await _store_first_check(runtime, due, first_outcome)
+    if due is not None and fetched is not None:
+        await _store_first_check(runtime, due, fetched)
         subscription = await _get(runtime, user_id, subscription_id)
         await _publish_and_wake(runtime, user_id)
     return subscription
@@ -291,29 +287,10 @@ async def _discover_unless_known(
         own = await feeds.get_by_url(tx, requested.url, user_id)
         if own is not None or (not requested.secret and await feeds.get_by_url(tx, requested.url) is not None):
             return None
-    discovery = take_preview(runtime, user_id, requested) or await _discover(runtime, options, requested)
+    discovery = take_preview(runtime, user_id, requested) or await find_and_fetch(runtime, options.url, requested)
     if discovery.candidates or (discovery.unreachable and not options.only_found):
         return discovery
     raise Invalid(discovery.reason or Failure(FailureCode.NO_FEED_FOUND), field="url")
-
-
-async def _discover(runtime: Runtime, options: SubscribeOptions, requested: Address) -> Discovery:
-    """Limited to the time a user waits, so the document of the discovered feed may be missing."""
-    discovery = Discovery(reason=Failure(FailureCode.SITE_TIMEOUT), unreachable=True)
-    with suppress(TimeoutError):
-        async with asyncio.timeout(FIRST_LOAD_SECONDS):
-            discovery = await find_feeds(runtime, options.url, username=requested.username, password=requested.password)
-            discovery = await fetch_candidate(runtime, requested, discovery)
-    return discovery
-
-
-def _first_outcome(discovery: Discovery | None, url: str) -> Outcome | None:
-    """The outcome of the fetch just made, so that the feed is not fetched twice."""
-    if discovery is None or discovery.document is None:
-        return None if discovery is None else discovery.failure
-    if discovery.document.url == url:  # the subscription already uses the target of the permanent redirect
-        return replace(discovery.document, redirected=None)
-    return discovery.document
 
 
 async def _claim_for_first_check(tx: Tx, runtime: Runtime, subscription: Subscription) -> DueFeed | None:

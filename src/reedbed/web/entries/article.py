@@ -7,7 +7,7 @@ from fastapi import Request
 from markupsafe import Markup, escape
 
 from reedbed.domain.articles import shown_content, video_at
-from reedbed.domain.entries import Entry, EntryRow, Post
+from reedbed.domain.entries import Entry, EntryRow
 from reedbed.domain.feeds import Enclosure as EntryEnclosure
 from reedbed.domain.highlights import Highlight as KeptHighlight
 from reedbed.domain.highlights import mark_words_in_html, mark_words_in_text
@@ -58,7 +58,6 @@ def build_article(
     show_full: bool | None = None,
     full_failed: str = "",
     marked_words: str = "",
-    post: Post | None = None,
 ) -> ArticleView:
     row = entry.row
     title = feed.title if feed else ""
@@ -67,8 +66,6 @@ def build_article(
     return ArticleView(
         id=row.id,
         title=row.title or translate("Without a title"),
-        post=post is not None,
-        boosted_from=post.boosted_from if post else "",
         feed_name=title,
         feed_url=f"/feed/{feed.subscription_id}" if feed else "/all",
         mark=feed_mark(title, row.feed_id, feed.icon_id if feed else None),

@@ -380,23 +380,22 @@ async def read_article(
     entry = await entries.get(tx, user_id, entry_id)
     if entry is None:
         raise NotFound("There is no such entry.")
-    feeds = await feeds_of_entries(tx, user_id, [entry.row])
-    now, zone = runtime.now(), zone_of(request)
+    feed = (await feeds_of_entries(tx, user_id, [entry.row])).get(entry.row.feed_id)
+    now, zone, pictures = runtime.now(), zone_of(request), image_urls_for_page(runtime)
     around: tuple[EntryRow | None, EntryRow | None] = (None, None)
     if place is not None and neighbours and not is_htmx(request):
         around = await _neighbours(tx, user_id, place, entry)
     article = build_article(
         entry,
-        feeds.get(entry.row.feed_id),
+        feed,
         place=place,
-        pictures=image_urls_for_page(runtime),
+        pictures=pictures,
         now=now,
         zone=zone,
         around=around,
         show_full=show_full,
         full_failed=full_failed,
         marked_words=marked_words_of(request),
-        post=(await posts_of(tx, user_id, [entry.row])).get(entry_id),
     )
     article = replace(
         article,
@@ -406,11 +405,11 @@ async def read_article(
         can_listen=runtime.speech.speaker is not None and not article.enclosures,
         summary=await summary_above(request, runtime, tx, entry),
     )
+    if post := (await posts_of(tx, user_id, [entry.row])).get(entry_id):
+        article = replace(article, post=True, boosted_from=post.boosted_from)
     article = await with_mail(tx, user_id, article, entry)
     if runtime.ai.translator is not None and (caller := getattr(request.state, "caller", None)) is not None:
-        article = await with_translation(
-            request, runtime, tx, article, entry, caller.user, image_urls_for_page(runtime)
-        )
+        article = await with_translation(request, runtime, tx, article, entry, caller.user, pictures)
     article = await with_story(tx, user_id, article, entry_id)
     article = await with_why(tx, user_of(request), article, entry.row)
     url = place.entry_address(entry_id) if place else f"/entry/{entry_id}"
