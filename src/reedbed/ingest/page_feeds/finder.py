@@ -70,7 +70,9 @@ def read_lists(page: PageDocument, now: Instant) -> list[PageList]:
     # What is related to a text is no list of the page, in data for programs as little as in markup.
     keys = {entry.key for one in related for entry in one.entries}
     detected = [
-        one for one in detected if one not in related and not _is_offer(page, one) and not _beside_article(page, one)
+        one
+        for one in detected
+        if one not in related and not _is_offer(page, one) and not _is_outside_article(page, one)
     ]
     found = [PageList(one.entries, recipe_for(page, one), one.score) for one in detected]
     given = [replace(one, score=_given_score(one.entries)) for one in SourceReader(page, dates).lists()]
@@ -105,7 +107,7 @@ def _related_lists(page: PageDocument, detected: Sequence[DetectedList]) -> list
     return [one for one in detected if _is_related(page, one, block, blocks[block], is_article=is_one)]
 
 
-def _beside_article(page: PageDocument, one: DetectedList) -> bool:
+def _is_outside_article(page: PageDocument, one: DetectedList) -> bool:
     """Whether an undated list stands beside the only article of the page, which has the heading of the page."""
     articles = [number for number, tag in enumerate(page.tags) if tag == "article"]
     if len(articles) != 1 or any(entry.published is not None for entry in one.entries):
