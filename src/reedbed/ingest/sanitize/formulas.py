@@ -96,13 +96,13 @@ class _Formula:
             self._end(name)
         elif name in _SKIPPED:
             return _end_of(inside, name, tag_end)
-        elif self.open[-1][0] not in FORMULA_TOKENS and self._has_room(name):
+        elif self.open[-1][0] not in FORMULA_TOKENS and self._may_open(name):
             opened = self._start(name, read_attributes(inside[tag.end() : tag_end]))
             if opened and inside[tag_end - 1] == "/":
                 self._end(name)
         return tag_end + 1
 
-    def _has_room(self, name: str) -> bool:
+    def _may_open(self, name: str) -> bool:
         """Whether the element stays within the depth, which counts <mfenced> as two and leaves a last level to text."""
         depth = len(self.open) + len(self.separators) + (name == "mfenced")
         return depth < _MAX_DEPTH - (name not in FORMULA_TOKENS)
