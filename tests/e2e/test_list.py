@@ -251,7 +251,7 @@ def test_a_strip_spans_two_columns_and_pictures_move_nothing(walk: Walk, home: R
     expect(page.locator("#rows[data-density=pictures]")).to_be_visible()
     before, after = page.evaluate(LOAD)
     assert before == after
-    expect(page.locator(".row > img[data-there]")).to_have_count(4)
+    expect(page.locator(".row > img[data-loaded]")).to_have_count(4)
     strip, photo = (page.locator(".row", has_text=name).bounding_box() for name in ("strip", "photo"))
     assert strip and photo and strip["width"] > 2 * photo["width"]
     assert violations(page) == []

@@ -239,9 +239,10 @@ async def test_a_feed_without_a_scheme_gets_http_where_only_that_answers(
     user = await harness.person()
     bare = site.feed_url().removeprefix("http://")
     lines = f'<outline text="Mine" xmlUrl="{bare}"/><outline text="Silent" xmlUrl="127.0.0.1:9/feed.xml"/>'
+    lines += '<outline text="Wrong" xmlUrl="feeds.example.com:99999/feed"/>'
     report = await import_opml(harness.runtime, user, f"<opml><body>{lines}</body></opml>".encode())
-    assert [line.status for line in report.lines] == ["added", "added"]
+    assert [line.status for line in report.lines] == ["added", "added", "error"]
     urls = await harness.column("SELECT url FROM feeds ORDER BY id")
     assert urls == [site.feed_url(), "https://127.0.0.1:9/feed.xml"]
     again = await import_opml(harness.runtime, user, f"<opml><body>{lines}</body></opml>".encode())
-    assert [line.status for line in again.lines] == ["followed", "followed"]
+    assert [line.status for line in again.lines] == ["followed", "followed", "error"]

@@ -300,8 +300,8 @@ def counts_people(inquiry: Inquiry) -> bool:
     return counted is not None and not any(stem(word) in inquiry.stems for word in index_text(counted[1]).split())
 
 
-def names_its_like(inquiry: Inquiry, text: str) -> bool:
-    """Whether a sentence names another one of a kind, but not the one asked for: Klinik Torhafen for Klinik Kronau."""
+def names_other_of_kind(inquiry: Inquiry, text: str) -> bool:
+    """Whether a sentence names another thing of the kind that is asked for: Klinik Torhafen for Klinik Kronau."""
     words = frozenset(stems_of(text))
     asked = [(kind, name) for kind, name in _kinds_and_names(inquiry.question) if name in inquiry.focus]
     others = _kinds_and_names(text)
@@ -316,7 +316,8 @@ def _kinds_and_names(text: str) -> list[tuple[str, str]]:
     return [(stem(index_text(kind)), stem(index_text(name))) for kind, name in words_of.NAMED.findall(text)]
 
 
-def names_another(inquiry: Inquiry, text: str) -> bool:
+def names_another_person(inquiry: Inquiry, text: str) -> bool:
+    """Whether a sentence names a person whom the question does not name."""
     return _holds_new_name(words_of.PERSON, inquiry, text)
 
 

@@ -12,8 +12,8 @@ from reedbed.ai.answer_types import (
     counts_people,
     is_only_demanded,
     may_measure_it,
-    names_another,
-    names_its_like,
+    names_another_person,
+    names_other_of_kind,
     says_when_and_who_is_new,
     search_terms,
     type_bonus,
@@ -306,13 +306,13 @@ class _Library:
         """Whether a sentence is about another one of a kind, or somebody else while only the story has the name."""
         if self.inquiry.kind == "person" or not self.inquiry.focus:
             return False
-        if names_its_like(self.inquiry, text):
+        if names_other_of_kind(self.inquiry, text):
             return True
         names = [index for index, one in enumerate(self.inquiry.stems) if one in self.inquiry.focus]
         if any(doc.hits[index] for index in names):
             return False
-        return names_another(self.inquiry, text) or any(
-            names_its_like(self.inquiry, other) for other in (doc.passage.title, *doc.texts[:2])
+        return names_another_person(self.inquiry, text) or any(
+            names_other_of_kind(self.inquiry, other) for other in (doc.passage.title, *doc.texts[:2])
         )
 
     def _says_what(self, around: Sequence[float]) -> bool:

@@ -86,7 +86,10 @@ class EntryItem(ResponseModel):
     ]
     post: Annotated[
         PostResponse | None,
-        Field(description="In lists and of a single entry; null if the entry has a title of its own."),
+        Field(
+            description="In lists and for a single entry; null if the entry has a title of its own, and in search "
+            "results, stories, exports and the answer to a change."
+        ),
     ]
 
     @classmethod
@@ -229,7 +232,10 @@ class SearchHitPage(ResponseModel):
     ]
     did_you_mean: Annotated[
         str | None,
-        Field(description="Another search that finds something, or the state that was meant. For at most two matches."),
+        Field(
+            description="Another search that finds something, or this one with a misspelt state corrected. For at most "
+            "two matches."
+        ),
     ]
 
 

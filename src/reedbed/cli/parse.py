@@ -25,6 +25,8 @@ from reedbed.ingest.parse.jsonfeed import as_json_feed
 from reedbed.ingest.sanitize.media import standalone_html
 from reedbed.settings import load
 
+_FILE_ENDINGS = frozenset((".xml", ".rss", ".atom", ".json", ".html", ".htm"))
+
 UNKNOWN_BASE = "https://page.invalid/"
 """Stands for the address of a file that came without one."""
 
@@ -55,7 +57,8 @@ def parse_command(sources: tuple[str, ...], base: str | None, content_type: str 
 
 
 def _parse(name: str, base: str | None, content_type: str | None) -> bytes | NotAFeed:
-    source = asyncio.run(_fetch(_urls_of(name))) if _urls_of(name) else _read_source(name)
+    urls = _urls_of(name)
+    source = asyncio.run(_fetch(urls)) if urls else _read_source(name)
     if isinstance(source, NotAFeed):
         return source
     url = base or source.url
@@ -73,8 +76,9 @@ def _read_source(name: str) -> ParseSource | NotAFeed:
 
 
 def _urls_of(name: str) -> tuple[str, ...]:
-    """The addresses to try; none for a file. Without a scheme, a file of this name comes first."""
-    if name == "-" or ("://" not in name and Path(name).exists()):
+    """The addresses to try; none for a file, that is, what exists or is named like one."""
+    is_file_name = "/" not in name and Path(name).suffix in _FILE_ENDINGS
+    if name == "-" or ("://" not in name and (is_file_name or Path(name).exists())):
         return ()
     return urls_from_typed(name)
 

@@ -128,7 +128,7 @@ class StreamQuery:
     feed_ids: tuple[int, ...] | None = None
     """None means all subscribed feeds."""
     without_muted: bool = False
-    """In a list of all unread entries, leave out those of muted feeds."""
+    """Leave out unread entries of muted feeds, unless feeds or tags are named."""
     read: bool | None = None
     starred: bool | None = None
     later: bool | None = None

@@ -257,10 +257,10 @@ async def _lookup(tx: Tx, runtime: Runtime, named: str) -> AdminFeed | None:
     now, text = runtime.now(), named.strip()
     if text.isascii() and text.isdigit() and len(text) <= MAX_NUMBER_LENGTH:
         return await operator_feeds.by_id(tx, int(text), now)
-    for url in urls_from_typed(text)[1:]:  # typed without a scheme
+    for url in urls_from_typed(text) or (text,):  # without a scheme: https, then http
         if (found := await operator_feeds.by_url(tx, check_feed_url(url), now)) is not None:
             return found
-    return await operator_feeds.by_url(tx, url_from_typed(text), now)
+    return None
 
 
 async def _require_feed(tx: Tx, runtime: Runtime, named: str) -> AdminFeed:

@@ -112,7 +112,7 @@ def parse_scope(value: str) -> DigestScope:
 
 
 def scope_value(scope: DigestScope) -> str:
-    """The value of an option."""
+    """The scope as a form value, which `parse_scope` reads."""
     params = {"folder_id": scope.folder_id, "tag": scope.tag, "q": scope.q}
     return urlencode({name: value for name, value in params.items() if value is not None})
 

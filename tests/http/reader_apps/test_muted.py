@@ -154,6 +154,10 @@ async def test_a_muted_feed_is_in_apps_where_it_is_on_the_page(account: AppAccou
     tags = {tag["id"]: tag.get("unread_count") for tag in (await app.read("tag/list"))["tags"]}
     assert tags["user/-/label/Tech"] == 0
 
+    five = await account.id_of("Five")
+    await app.post("edit-tag", i=five, a="user/-/label/Keep")
+    assert await app.ids(s="user/-/label/Keep", xt=READ) == [five]
+
     unmuted = [await account.id_of(title) for title in ("Three", "Two", "One")]
     muted = [await account.id_of(title) for title in ("Five", "Four")]
     assert await app.ids(xt=READ) == unmuted

@@ -56,3 +56,9 @@ def test_what_cannot_be_read_is_one_sentence_and_exit_code_1(tmp_path: Path, bod
     assert (result.exit_code, result.stdout) == (1, "")
     assert sentence in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_a_missing_file_is_not_taken_for_an_address() -> None:
+    result = CliRunner().invoke(parse_command, ["no-such-feed.xml"])
+    assert result.exit_code == 1
+    assert "cannot be read" in result.stderr

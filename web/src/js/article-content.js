@@ -15,12 +15,12 @@ document.addEventListener("error", ({ target }) => target.matches?.(LISTED) && t
 for (const image of document.querySelectorAll(LISTED))
   if (image.complete && image.currentSrc && !image.naturalWidth) takeAway(image);
 
-// Drawings get white paper when they are there: until then it would be a white box in the dark.
-document.addEventListener("load", ({ target }) => target.matches?.(LISTED) && putPaperUnder(target), true);
-for (const image of document.querySelectorAll(LISTED)) if (image.complete) putPaperUnder(image);
+// Drawings get a white background once they have loaded: before, it would be a white box in the dark.
+document.addEventListener("load", ({ target }) => target.matches?.(LISTED) && markLoaded(target), true);
+for (const image of document.querySelectorAll(LISTED)) if (image.complete) markLoaded(image);
 
-function putPaperUnder(image) {
-  image.dataset.there = "";
+function markLoaded(image) {
+  image.dataset.loaded = "";
 }
 
 // Code that scrolls sideways can be focused and scrolled with the keyboard.

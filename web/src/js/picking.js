@@ -11,7 +11,7 @@ let inner = null; // what the block was before it was widened
 let foundIn = null;
 let found = null;
 let scrolled = 0;
-let typing = false; // whether the selectors are shown
+let selectorsOpen = false;
 
 const paper = () => document.querySelector("#maker .paper");
 const button = (name) => document.getElementById(`pick-${name}`);
@@ -40,17 +40,17 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("htmx:beforeSwap", (event) => {
   if (event.target.id !== "maker") return;
   scrolled = paper()?.parentElement.scrollTop ?? 0;
-  typing = document.querySelector("#maker .selectors")?.open ?? false;
+  selectorsOpen = document.querySelector("#maker .selectors")?.open ?? false;
 });
 document.addEventListener("htmx:afterSwap", (event) => {
   if (event.target.id !== "maker") return;
   if (paper()) paper().parentElement.scrollTop = scrolled;
-  if (typing) document.querySelector("#maker .selectors")?.setAttribute("open", "");
+  if (selectorsOpen) document.querySelector("#maker .selectors")?.setAttribute("open", "");
   const { summary } = document.querySelector("#maker .maker")?.dataset ?? {};
   announce(summary ?? document.querySelector("#maker [role=alert]")?.textContent.trim());
   const last = part;
   forget();
-  show(matchMedia("(width < 45rem)").matches && (last || typing) ? "preview" : "page");
+  show(matchMedia("(width < 45rem)").matches && (last || selectorsOpen) ? "preview" : "page");
   button(last)?.focus({ preventScroll: true });
 });
 

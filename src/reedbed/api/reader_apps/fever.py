@@ -247,7 +247,7 @@ async def _links(tx: Tx, call: ReaderCall, requested: set[str]) -> dict[str, Any
 
 
 async def _unread(tx: Tx, call: ReaderCall, requested: set[str]) -> dict[str, Any]:
-    """All unread ids: apps treat missing ids as read."""
+    """Unread ids, except those of muted feeds: apps treat missing ids as read."""
     ids = await entries.all_stream_ids(tx, call.user_id, StreamQuery(read=False, without_muted=True, order="oldest"))
     return {"unread_item_ids": joined(ids)}
 

@@ -62,8 +62,6 @@ class StreamTarget:
     state: str | None = None
     feed_ids: tuple[int, ...] | None = None
     tags: tuple[str, ...] = ()
-    with_muted: bool = False
-    """Unread entries of muted feeds are in the stream of their own feed alone, as on the page."""
 
 
 class Directory:
@@ -125,7 +123,7 @@ class Directory:
 
 
 def _feed_target(feed_id: int, title: str = "") -> StreamTarget:
-    return StreamTarget(stream_name(FeedStream(feed_id, "")), title, feed_ids=(feed_id,), with_muted=True)
+    return StreamTarget(stream_name(FeedStream(feed_id, "")), title, feed_ids=(feed_id,))
 
 
 def _spellings(text: str) -> Iterator[str]:
@@ -160,9 +158,7 @@ async def read_stream(tx: Tx, user_id: int, streams: Sequence[str], params: Para
         after_id, token_order = decode_continuation(token)
         order = token_order or order
     since, until = parse_oldest(params.one("ot")), parse_newest(params.one("nt"))
-    everything = StreamQuery(
-        without_muted=not target.with_muted, order=order, after_id=after_id, since=since, until=until
-    )
+    everything = StreamQuery(without_muted=True, order=order, after_id=after_id, since=since, until=until)
     query = _include(everything, target)
     for name in _unique_streams(params.all("it")):
         included = await directory.find(name)

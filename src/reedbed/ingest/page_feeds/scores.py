@@ -48,7 +48,7 @@ _LOGIN_EVIDENCE = -3.0
 _BOX_TAGS = frozenset(("header", "nav", "footer", "aside", "dialog", "template"))
 _BOX = re.compile(
     r"(?<![a-z])(?:modal|dialog|popup|popover|dropdown|drawer|offcanvas|overlay|header|nav(?:bar|igation)?|topbar|foot(?:er)?|"
-    r"foot(?:er)?|sidebar|side|widget|quick-?login|hidden|collapse)(?![a-z])",
+    r"sidebar|side|widget|quick-?login|hidden|collapse)(?![a-z])",
     re.IGNORECASE,
 )
 _CHAPTERS = -2.0

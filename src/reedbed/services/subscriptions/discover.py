@@ -90,8 +90,11 @@ async def answering_url(runtime: Runtime, text: str, *, known: Collection[str | 
     for url in map(check_feed_url, urls):
         if url in known:
             return url
-    url, _ = await fetch_first(urls, lambda url: runtime.fetcher.fetch(FetchRequest(url)))
-    return url
+    with suppress(TimeoutError):
+        async with asyncio.timeout(FIRST_LOAD_SECONDS):
+            url, _ = await fetch_first(urls, lambda url: runtime.fetcher.fetch(FetchRequest(url)))
+            return url
+    return text
 
 
 def without_credentials(text: str) -> str:

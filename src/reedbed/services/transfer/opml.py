@@ -153,7 +153,8 @@ async def _with_schemes(runtime: Runtime, lines: Sequence[OpmlFeed]) -> Sequence
 
     async def ask(url: str) -> None:
         async with some:
-            answering[url] = await answering_url(runtime, url)
+            with suppress(Invalid):  # reported when the line is imported
+                answering[url] = await answering_url(runtime, url)
 
     with suppress(TimeoutError):
         async with asyncio.timeout(_ASKING_SECONDS), asyncio.TaskGroup() as group:

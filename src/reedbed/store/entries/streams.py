@@ -62,7 +62,12 @@ def _variant(query: StreamQuery) -> _StreamVariant:
     parts = {name for name in names if getattr(query, name) is not None}
     parts |= {name for name in ("or_tags", "without_feed_ids", "without_tags") if getattr(query, name)}
     parts |= set(("tag", "more_tags")[: len(query.tags)])
-    if query.without_muted and query.read is False and query.feed_ids is None and not (query.starred or query.later):
+    if (
+        query.without_muted
+        and query.read is False
+        and query.feed_ids is None
+        and not (query.starred or query.later or query.tags)
+    ):
         parts.add("without_muted")
     return _StreamVariant(query.order, query.read, query.starred, query.later, frozenset(parts))
 
