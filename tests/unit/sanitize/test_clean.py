@@ -172,6 +172,7 @@ def test_what_articles_need_is_kept(markup: str) -> None:
             '<span class="katex-html" aria-hidden="true"><span>x</span>x</span></span> after',
             "<math><mi>x</mi></math> after",
         ),
+        ('<input><!-- c --><span class="katex-html"><span>x</span></span>', "x"),  # the only copy
         (
             '<math><mi>x</mi></math><img src="https://e.example/x.png" class="mwe-math-fallback-image-inline">',
             "<math><mi>x</mi></math>",

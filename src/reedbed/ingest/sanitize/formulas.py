@@ -20,6 +20,7 @@ _MATH = re.compile(
     r"|(?P<tag><(?=[a-zA-Z][^<>]*<)[a-zA-Z][^ \t\n\f\r/<>]*)",
     re.IGNORECASE | re.DOTALL,
 )
+_ANY_MATH = re.compile(rf"</?(?:(?:m|mml|math):)?math{NAME_ENDS}", re.IGNORECASE)
 _END_OF_MATH = re.compile(rf"</(?:(?:m|mml|math):)?math{NAME_ENDS}", re.IGNORECASE)
 _BLOCK = re.compile(rf"</?(?:p|div|h[1-6]|[ou]l|li|table|t[dhr]|blockquote|pre|hr|br|img){NAME_ENDS}", re.IGNORECASE)
 _TAG = re.compile(rf"{_COMMENT}|<[!?][^>]*>?|<(/?)(?:(?:m|mml|math):)?([a-zA-Z][^ \t\n\f\r/>]*)|<", re.DOTALL)
@@ -33,6 +34,8 @@ _FENCE = "<mrow><mo>"
 
 
 def rewrite_formulas(html: str) -> str:
+    if _ANY_MATH.search(html) is None:
+        return html
     last_end = max((tag.start() for tag in _END_OF_MATH.finditer(html)), default=-1)
     parts: list[str] = []
     end = 0
