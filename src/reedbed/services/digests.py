@@ -92,7 +92,7 @@ async def send_digest(runtime: Runtime, user: User, digest_id: int) -> None:
 async def send_digest_now(runtime: Runtime, user: User, digest_id: int) -> None:
     """Enqueue the email because the user asks for this one, whether or not digests come by email every day."""
     if (await get_digest(runtime, user.id, digest_id)).status != "ready":
-        raise Conflict(NOT_READY)
+        raise Conflict("This digest is not ready yet.")
     if runtime.mailer is None:
         raise Conflict(NO_MAIL, field="mail")
     await enqueue(runtime, JOB_KIND, {"digest_id": digest_id, "asked": True}, user_id=user.id)
@@ -113,7 +113,8 @@ async def mail_digest(runtime: Runtime, job: Job) -> Done | Later:
     if not isinstance(result, NotSent):
         return Done({"sent": "mail"})
     log.warning("a digest was not mailed", digest=digest.id, error=result.reason)
-    return (result.try_again and try_again(runtime, job, give_up_after=GIVE_UP_AFTER)) or Done({"error": result.reason})
+    later = try_again(runtime, job, give_up_after=GIVE_UP_AFTER) if result.try_again else None
+    return later or Done({"error": result.reason})
 
 
 def _mail_of(runtime: Runtime, user: User, digest: Digest, schedule: Schedule | None) -> DigestMail:
@@ -236,7 +237,6 @@ INTEREST_SPAN = 90 * DAY
 READ_PER_ITEM = 3
 """So many articles of an item are given to a model."""
 NO_SUCH_DIGEST = "There is no such digest"
-NOT_READY = "This digest is not ready yet."
 
 
 async def ask_digest(

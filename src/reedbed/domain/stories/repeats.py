@@ -75,9 +75,7 @@ class ItemVector:
 
     def is_near(self, other: "ItemVector") -> bool:
         """Whether both seem to be about one event, though their outlets report it too differently for one story."""
-        if self.languages.isdisjoint(other.languages) or self.is_roundup or other.is_roundup:
-            return False
-        if self._is_other_of_series(other) or self._names_another_version(other):
+        if self._is_certainly_other(other) or self._names_another_version(other):
             return False
         shared = {word: weight * other.weights[word] for word, weight in self.weights.items() if word in other.weights}
         closeness = sum(shared.values())
@@ -96,11 +94,14 @@ class ItemVector:
         return closeness >= _SAME_EVENT and besides >= _BESIDES_NAMES
 
     def may_be_near(self, other: "ItemVector") -> bool:
-        if self.languages.isdisjoint(other.languages) or self.is_roundup or other.is_roundup:
-            return False
-        if self._is_other_of_series(other):
+        if self._is_certainly_other(other):
             return False
         return sum(weight * other.weights.get(word, 0.0) for word, weight in self.weights.items()) >= _DOUBTFUL
+
+    def _is_certainly_other(self, other: "ItemVector") -> bool:
+        """Whether the two are in other languages, parts of one series, or one is a text about many things."""
+        is_roundup = self.is_roundup or other.is_roundup
+        return is_roundup or self.languages.isdisjoint(other.languages) or self._is_other_of_series(other)
 
     def _is_other_of_series(self, other: "ItemVector") -> bool:
         if not (self.numbers and other.numbers) or not self.numbers.isdisjoint(other.numbers):

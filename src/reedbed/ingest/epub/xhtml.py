@@ -11,7 +11,7 @@ from html import escape, unescape
 
 from reedbed.domain.records import record
 from reedbed.domain.text import writable
-from reedbed.ingest.sanitize.rules import ELEMENTS, FORMULA_ELEMENTS, FORMULA_TOKENS
+from reedbed.ingest.sanitize.rules import ELEMENTS, FORMULA_ELEMENTS, FORMULA_TOKENS, HEADINGS
 
 
 @dataclass(slots=True)
@@ -118,9 +118,8 @@ _PHRASING_ONLY = frozenset(
     )
 )  # fmt: skip
 _TRANSPARENT = frozenset(("a", "del", "ins"))
-_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _TABLE_PARTS = frozenset(("caption", "thead", "tbody", "tfoot", "tr", "td", "th"))
-_KNOWN = _BLOCKS | _PHRASING_ONLY | _TRANSPARENT | _HEADINGS | _TABLE_PARTS | {"br", "wbr", "img"}
+_KNOWN = _BLOCKS | _PHRASING_ONLY | _TRANSPARENT | HEADINGS | _TABLE_PARTS | {"br", "wbr", "img"}
 _HOMES = {
     "li": ("ol", "ul"),
     "dt": ("dl",),
@@ -200,7 +199,7 @@ class _Fitting:
             return "div"
         if name == "summary":
             return "p"
-        if name in _HEADINGS:
+        if name in HEADINGS:
             return "p" if inside.no_headings else "h2" if name == "h1" else name
         if (name == "a" and inside.link) or name not in _KNOWN or (name == "dfn" and parent == "dfn"):
             return "" if name in _TRANSPARENT or name not in _KNOWN else "span"

@@ -22,6 +22,7 @@ from reedbed.ingest.page_feeds.items import Fields, Item, ItemReader
 from reedbed.ingest.page_feeds.media import image_of
 from reedbed.ingest.page_feeds.recipe import is_stable, selector_for
 from reedbed.ingest.page_feeds.regions import aside_regions
+from reedbed.ingest.sanitize.rules import HEADINGS
 
 MAX_BLOCKS = 3_000
 MAX_PARTS = 400
@@ -36,7 +37,6 @@ _LEFT_OUT = frozenset(
         "video", "input", "select", "textarea", "option", "link", "meta", "source", "track", "map", "br", "hr", "wbr",
     )
 )  # fmt: skip
-_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 
 _ROOT = "&"
 """The step of the element that an item begins with."""
@@ -320,6 +320,6 @@ class _BlockWriter:
             "item": str(self._parts.item_of[number]) if self._starts[number] else "",
             "other": str(self._other_of[number]) if number in self._other_of else "",
             "field": self._marks.get(number, ""),
-            "kind": "heading" if page.tags[number] in _HEADINGS else "link" if page.tags[number] == "a" else "",
+            "kind": "heading" if page.tags[number] in HEADINGS else "link" if page.tags[number] == "a" else "",
         }
         return "".join(f' data-{name}="{value}"' for name, value in values.items() if value)

@@ -22,6 +22,7 @@ from reedbed.ingest.page_feeds.regions import aside_regions
 from reedbed.ingest.page_feeds.scores import list_score, most
 from reedbed.ingest.page_feeds.sections import section_entries, section_roots
 from reedbed.ingest.page_feeds.titles import title_quality, without_size
+from reedbed.ingest.sanitize.rules import HEADINGS
 
 MIN_ITEMS = 3
 MIN_SCORE = 1.0
@@ -34,7 +35,6 @@ _SECTIONS_FACTOR = 4.0
 _FIGURE = re.compile(r"\d+")
 _FIGURES_OF_DAY = 3
 """A version with its date has more."""
-_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _VARIANT = re.compile(r"\d|--|^(?:is|has|js)-|odd|even|first|last|sticky|active")
 
 
@@ -304,10 +304,10 @@ def _spans(page: PageDocument, roots: Sequence[int]) -> list[tuple[tuple[int, in
 
 def _without_rare_headings(page: PageDocument, gaps: Sequence[list[int] | None]) -> list[list[int] | None]:
     """A heading that stands between few of the items is one of their groups, such as a day, not a part of an item."""
-    headed = sum(any(page.tags[number] in _HEADINGS for number in gap or ()) for gap in gaps)
+    headed = sum(any(page.tags[number] in HEADINGS for number in gap or ()) for gap in gaps)
     if not headed or 2 * headed > len(gaps):
         return list(gaps)
-    return [gap and [number for number in gap if page.tags[number] not in _HEADINGS] for gap in gaps]
+    return [gap and [number for number in gap if page.tags[number] not in HEADINGS] for gap in gaps]
 
 
 def _span(page: PageDocument, number: int) -> tuple[int, int]:

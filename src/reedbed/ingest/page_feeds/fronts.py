@@ -15,8 +15,8 @@ from reedbed.ingest.page_feeds.document import PageDocument, PageLink, common_sh
 from reedbed.ingest.page_feeds.items import ItemReader
 from reedbed.ingest.page_feeds.scores import most
 from reedbed.ingest.page_feeds.titles import NAMED_TITLE, title_quality
+from reedbed.ingest.sanitize.rules import HEADINGS
 
-_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _KEPT, _KEPT_IF_DATED = 0.9, 0.6
 """The share of its score that a list must keep when others join it; less where those are dated as it is."""
 _ALIKE = 0.8
@@ -107,7 +107,7 @@ def _kind_of(entry: PageEntry) -> _Kind:
 
 def _is_of_articles(page: PageDocument, one: DetectedList) -> bool:
     """Whether undated items are articles by their headings; those with prices are goods."""
-    headed = most(not _HEADINGS.isdisjoint(page.tags[root : page.ends[root]]) for root in one.roots)
+    headed = most(not HEADINGS.isdisjoint(page.tags[root : page.ends[root]]) for root in one.roots)
     return headed and not most(_PRICE.search(page.text(root)) is not None for root in one.roots)
 
 
@@ -207,7 +207,7 @@ def _is_near(page: PageDocument, link: PageLink, found: DetectedList, shape: str
 def _in_heading(page: PageDocument, number: int) -> bool:
     inside = page.tags[number + 1 : page.ends[number]]
     above = [page.tags[page.ancestor(number, levels)] for levels in (1, 2)]
-    return any(tag in _HEADINGS for tag in (*inside, *above))
+    return any(tag in HEADINGS for tag in (*inside, *above))
 
 
 def _lead_root(page: PageDocument, number: int, blocked: list[int]) -> int:

@@ -29,6 +29,7 @@ from reedbed.ingest.page_feeds.titles import (
     title_quality,
     without_size,
 )
+from reedbed.ingest.sanitize.rules import HEADINGS
 
 MAX_TITLE = 300
 _IN_LIST = "/li/"
@@ -37,8 +38,7 @@ _SENTENCE = 25
 _MIN_SHAPED = 7
 _NAMED_QUALITY = 0.55
 _HEADING_DEPTH = 5
-_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_CARD_PARTS = frozenset(("div", "p", "section", "article", "header", "ul", "time", *_HEADINGS))
+_CARD_PARTS = frozenset(("div", "p", "section", "article", "header", "ul", "time", *HEADINGS))
 _SENTENCE_ENDS = (".", "…", "。", "！", "!", "؟", "۔")
 
 
@@ -165,7 +165,7 @@ class ItemReader:
     def _heading(self, item: Item) -> int | None:
         page = self._page
         good = [n for n in item.numbers if self._is_named_title(n) and title_quality(page.text(n)) > 0]
-        headings = [n for n in good if page.tags[n] in _HEADINGS] or good
+        headings = [n for n in good if page.tags[n] in HEADINGS] or good
         linked = (n for n in headings if page.links_in(n, page.ends[n]) or self._link_at(n, item) is not None)
         return next(linked, headings[0] if headings else None)
 
@@ -191,7 +191,7 @@ class ItemReader:
                 has_own = bool(element.text and element.text.strip()) or any(
                     child.tail and child.tail.strip() for child in element
                 )
-                if has_own or page.tags[number] in _HEADINGS or self._is_line(number):
+                if has_own or page.tags[number] in HEADINGS or self._is_line(number):
                     yield f"{path}:{counts[path]}", number
                     words = element.get("class")
                     if words or page.tags[number] == "a":
@@ -236,8 +236,7 @@ class ItemReader:
 
     def _is_named_title(self, number: int) -> bool:
         return (
-            self._page.tags[number] in _HEADINGS
-            or NAMED_TITLE.search(self._page.attribute(number, "class")) is not None
+            self._page.tags[number] in HEADINGS or NAMED_TITLE.search(self._page.attribute(number, "class")) is not None
         )
 
     def _fills_cell(self, number: int) -> bool:
@@ -258,7 +257,7 @@ class ItemReader:
         node = number
         while node >= 0 and steps < 3:
             classes += " " + page.attribute(node, "class") + " " + page.attribute(node, "itemprop")
-            if page.tags[node] in _HEADINGS:
+            if page.tags[node] in HEADINGS:
                 bonus += 0.6
             if page.tags[node] == "a":
                 bonus += 0.5 + (0.1 if self._lies_below(page.attribute(node, "href")) else 0)
@@ -280,7 +279,7 @@ class ItemReader:
             bonus += 0.3
         if HIDDEN_CLASS.search(own):
             bonus -= 0.4
-        if page.tags[number] in _HEADINGS and self._is_subheading(number):
+        if page.tags[number] in HEADINGS and self._is_subheading(number):
             bonus -= 0.8
         if OTHER_CLASS.search(own) and not TITLE_CLASS.search(own):
             bonus -= 0.6
@@ -299,7 +298,7 @@ class ItemReader:
         outer = (page.ancestor(number, levels) for levels in range(1, _HEADING_DEPTH))
         link = next((one for one in outer if one >= 0 and page.tags[one] == "a"), number)
         above = (page.tags[one] for one in range(link, number))
-        return any(tag in _HEADINGS and tag < page.tags[number] for tag in above)
+        return any(tag in HEADINGS and tag < page.tags[number] for tag in above)
 
     def _lies_below(self, href: str) -> bool:
         """Whether the link leads to a page below this one."""

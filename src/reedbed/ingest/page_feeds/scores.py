@@ -11,8 +11,8 @@ from reedbed.ingest.page_feeds.document import PageDocument, common_shape, link_
 from reedbed.ingest.page_feeds.item_dates import Item
 from reedbed.ingest.page_feeds.media import is_icon, is_picture
 from reedbed.ingest.page_feeds.titles import title_length, title_quality, without_size
+from reedbed.ingest.sanitize.rules import HEADINGS
 
-_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _NUMBERED = re.compile(r"\d{3,}")
 MIN_EVIDENCE = 1.6
 _NEWS_EVIDENCE = 1.25
@@ -203,7 +203,7 @@ def content_score(entries: Sequence[PageEntry]) -> float:
 
 def _share_with_heading(page: PageDocument, roots: Sequence[int]) -> float:
     sample = roots[:20]
-    return sum(not _HEADINGS.isdisjoint(page.tags[root : page.ends[root]]) for root in sample) / len(sample)
+    return sum(not HEADINGS.isdisjoint(page.tags[root : page.ends[root]]) for root in sample) / len(sample)
 
 
 def _place_factor(page: PageDocument, roots: Sequence[int], entries: Sequence[PageEntry]) -> float:

@@ -142,7 +142,10 @@ async def rows_by_ids(tx: Tx, user_id: int, ids: list[int]) -> list[EntryRow]:
 
 
 async def post_sources(tx: Tx, user_id: int, ids: list[int], length: int = MAX_POST) -> list[PostSource]:
-    """Of these entries, those that this user can see; of their texts, at most so many characters."""
+    """Of these entries, those that this user can see; of their texts, at most so many characters.
+
+    Sizes of pictures are looked for there, too.
+    """
     return await tx.all(_POST_SOURCES, {"user_id": user_id, "ids": ids, "length": length})
 
 

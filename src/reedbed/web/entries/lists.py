@@ -199,9 +199,6 @@ PAGE_SIZE = 40
 class EntryListBuilder:
     """Turns a page of entries into the view of a list."""
 
-    sizes: Mapping[int, tuple[int, int]] = {}
-    """Of pictures, by entry, for layouts that show them in their shapes or large."""
-
     def __init__(
         self,
         reading_list: ReadingList,
@@ -234,6 +231,8 @@ class EntryListBuilder:
         self._lengths = lengths or {}
         self._interest = interest or ListInterest()
         self._posts = posts or {}
+        # Of pictures, by entry: set for layouts that show them in their shapes or large.
+        self.sizes: Mapping[int, tuple[int, int]] = {}
 
     def make(self, page: EntryPage, *, count: int | None, current: int | None, after: Instant | None) -> EntryListView:
         """`after` is the time of the last row already on the page, when loading more rows."""
